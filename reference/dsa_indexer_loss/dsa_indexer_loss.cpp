@@ -1,0 +1,60 @@
+#include "reference/dsa_indexer_loss/dsa_indexer_loss.hpp"
+
+#include "reference/error.hpp"
+
+namespace plumbline::dsa_indexer_loss {
+namespace {
+
+namespace loss = indexer_loss;
+
+constexpr loss::Preset table[] = {
+    loss::preset::maxtext_v32, loss::preset::exact,    loss::preset::maxtext_v4,
+    loss::preset::megatron,    loss::preset::tilelang,
+};
+
+loss::Tensors tensors_of(const Inputs& inputs, const Options& options, Sizes& sizes) {
+  Inputs in = inputs;
+  loss::check(in, options, false);
+  sizes.unify_all(in);
+  const Visibility tokens(options.mask, in.mask, sizes, Blocks{}, options.tokens);
+  const bool slots = options.layout == loss::Layout::slots;
+  sizes.set("S|k", slots ? sizes["k"] : sizes["S"], slots ? "k of in.indices" : "S");
+  if (in.key.given() && in.query.given()) {
+    const std::int64_t heads = sizes["H"], key_heads = sizes["Hk"];
+    if (key_heads < 1 || heads % key_heads != 0) {
+      throw Error(in.key.name, "Hk = " + std::to_string(key_heads) + " key heads",
+                  "a divisor of H = " + std::to_string(heads));
+    }
+  }
+  return in;
+}
+
+}  // namespace
+
+std::span<const loss::Preset> Op::presets() { return table; }
+
+template <class T> loss::Outputs<T> Op::forward(const Inputs& inputs, const Options& options, const Run& run) {
+  Sizes sizes;
+  const loss::Tensors tensors = tensors_of(inputs, options, sizes);
+  return loss::forward<T>(tensors, options, run, sizes);
+}
+template <class T>
+loss::Gradients<T> Op::backward(const Inputs& inputs, const Options& options, const Run& run,
+                                const Cotangents& cotangents) {
+  Sizes sizes;
+  const loss::Tensors tensors = tensors_of(inputs, options, sizes);
+  return loss::backward<T>(tensors, options, run, sizes, cotangents);
+}
+
+template loss::Outputs<f32> Op::forward<f32>(const Inputs&, const Options&, const Run&);
+template loss::Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&);
+template loss::Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
+template loss::Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
+template loss::Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
+template loss::Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template loss::Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template loss::Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template loss::Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template loss::Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&, const Cotangents&);
+
+}  // namespace plumbline::dsa_indexer_loss

@@ -1,0 +1,76 @@
+// reference/numeric/choice.hpp
+//
+// Two option types that many operations share: a logarithm that may be guarded, and the normalisation of a head
+// sum. Each is a mode with at most one parameter; in JSON the bare word or {"mode": …, "eps": …}.
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "reference/numeric/primitives.hpp"
+
+namespace plumbline {
+
+struct Mode {  // one mode of such an option and the name of its parameter ("" = none)
+  std::string_view name, parameter;
+};
+
+struct Log {
+  enum Kind { exact, add, clamp, clip } kind = exact;
+  double parameter = 0;  // eps, or lo of clip
+  static constexpr Mode modes[] = {{"exact", ""}, {"add", "eps"}, {"clamp", "eps"}, {"clip", "lo"}};
+  bool operator==(const Log&) const = default;
+};
+
+struct Normalisation {
+  enum Kind { none, add, clamp, zero_below } kind = none;
+  double parameter = 0;
+  static constexpr Mode modes[] = {{"none", ""}, {"add", "eps"}, {"clamp", "eps"}, {"zero_below", "eps"}};
+  bool operator==(const Normalisation&) const = default;
+};
+
+// The guarded logarithm of x, whose exact logarithm is known: ln x | ln(x + eps) | ln max(x, eps) | max(ln x, lo).
+template <class T> T guarded_log(const Log& log, const T& x, const T& log_x) {
+  switch (log.kind) {
+    case Log::exact: return log_x;
+    case Log::add: return natural_log(T(x + constant<T>(log.parameter)));
+    case Log::clamp: return natural_log(larger(x, constant<T>(log.parameter), "the clamp of a logarithm"));
+    case Log::clip: return larger(log_x, constant<T>(log.parameter), "the clip of a logarithm");
+  }
+  return log_x;
+}
+
+// d guarded_log / d ln x.
+template <class T> T guarded_log_slope(const Log& log, const T& x, const T& log_x) {
+  switch (log.kind) {
+    case Log::exact: return T(1);
+    case Log::add: return x / (x + constant<T>(log.parameter));
+    case Log::clamp: return is_nan(x) ? x : x > constant<T>(log.parameter) ? T(1) : T(0);
+    case Log::clip: return is_nan(log_x) ? log_x : log_x > constant<T>(log.parameter) ? T(1) : T(0);
+  }
+  return T(1);
+}
+
+// ln of what a head sum is divided by, from ln ΣT: ΣT | ΣT + eps | max(ΣT, eps).
+template <class T> T log_normaliser(const Normalisation& l1, const T& log_total) {
+  if (l1.kind == Normalisation::none || l1.kind == Normalisation::zero_below || is_nan(log_total)) {
+    return log_total;
+  }
+  const T eps = constant<T>(l1.parameter);
+  if (!(eps > T(0))) return log_total;
+  const T log_eps = natural_log(eps);
+  if (l1.kind == Normalisation::clamp) return log_total > log_eps ? log_total : log_eps;
+  LogSum<T> both;
+  both.add(log_total);
+  both.add(log_eps);
+  return both.log();
+}
+
+// The row is dropped: its head sum is exactly zero, or at most eps under zero_below.
+template <class T> bool vanishes(const Normalisation& l1, const T& log_total) {
+  if (log_total == -infinity<T>()) return true;
+  if (l1.kind != Normalisation::zero_below || is_nan(log_total)) return false;
+  const T eps = constant<T>(l1.parameter);
+  return eps > T(0) && log_total <= natural_log(eps);
+}
+
+}  // namespace plumbline

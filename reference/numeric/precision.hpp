@@ -1,0 +1,14 @@
+// reference/numeric/precision.hpp: the names of the working precisions (numeric/scalar.hpp has their types).
+#pragma once
+#include <span>
+#include <string_view>
+
+namespace plumbline {
+
+enum class Precision { f32, f64, f192, mp50, mp100 };
+inline std::span<const std::string_view> names_of(Precision) {
+  static constexpr std::string_view names[] = {"f32", "f64", "f192", "mp50", "mp100"};
+  return names;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,190 @@
+// reference/registry/make_operation.hpp
+//
+// Erases the types of an operation. An Op says: name, summary, formula, honours, Options, Inputs, Cotangents,
+// Outputs<T>, Gradients<T>, forward<T>, backward<T>; and, where they apply,
+//   presets()                  a span of {name, doc, apply(Options&)}, the first is the default
+//   has_surrogate(options)     the gradient belongs to another function than the value
+//   reaches(output, input)     false where the gradient through an output is stopped on the way
+//   outputs_can_be_given       false: only what Inputs::fields names as given may be given
+#pragma once
+#include <algorithm>
+
+#include "reference/operation/run.hpp"
+#include "reference/registry/option_visitors.hpp"
+#include "reference/registry/output_visitors.hpp"
+#include "reference/registry/tensor_binding.hpp"
+
+namespace plumbline {
+
+Run make_run(const Operation& operation, const Problem& problem, const Evaluation& how);
+// The tensors of problem.given that stand for outputs; Error for any other that `taken` does not hold.
+Tensors given_outputs(const Operation& operation, const Problem& problem, bool allowed);
+// Cotangents of given outputs are those of constants; Error when none is left and the operation has no loss.
+Tensors live_cotangents(const Operation& operation, const Problem& problem, const Tensors& given);
+
+template <class Op>
+concept HasPresets = requires { Op::presets(); };
+
+template <class Op> class OperationOf final : public Operation {
+  using Options = typename Op::Options;
+
+ public:
+  OperationOf() {
+    name = Op::name;
+    summary = Op::summary;
+    formula = Op::formula;
+    for (const std::string_view key : Op::honours) honours.emplace_back(key);
+
+    typename Op::Inputs in;
+    TensorLister tensors;
+    in.fields(tensors);
+    inputs = tensors.in;
+    given = tensors.given_tensors;
+    typename Op::Cotangents cot;
+    TensorLister back;
+    cot.fields(back);
+    cotangents = back.in;
+    typename Op::template Outputs<f64> out;
+    OutputLister listed;
+    out.fields(listed);
+    outputs = listed.list;
+
+    NonFinite nonfinite{};
+    Options defaults = initial(Json::object());
+    OptionLister lister;
+    defaults.fields(lister);
+    lister("nonfinite", nonfinite, "a NaN or infinity that a real row reads: an error, or the limits of the formulas");
+    options = lister.list;
+    if constexpr (HasPresets<Op>) {
+      for (const auto& preset : Op::presets()) {
+        Options set;
+        preset.apply(set);
+        OptionWriter writer;
+        set.fields(writer);
+        presets.push_back({std::string(preset.name), std::string(preset.doc), writer.json});
+      }
+    }
+  }
+
+  Json resolve(const Json& json) const override {
+    NonFinite nonfinite{};
+    Options read = parse(json, nonfinite);
+    OptionWriter writer;
+    read.fields(writer);
+    writer("nonfinite", nonfinite, "");
+    return writer.json;
+  }
+
+  bool has_surrogate(const Json& json) const override {
+    if constexpr (requires(const Options& o) { Op::has_surrogate(o); }) {
+      NonFinite nonfinite{};
+      return Op::has_surrogate(parse(json, nonfinite));
+    } else {
+      (void)json;
+      return false;
+    }
+  }
+
+  bool reaches(std::string_view output, std::string_view input) const override {
+    if constexpr (requires { Op::reaches(output, input); }) {
+      return Op::reaches(output, input);
+    } else {
+      return true;
+    }
+  }
+
+  Result evaluate(const Problem& problem, const Evaluation& how) const override {
+    switch (how.precision) {
+      case Precision::f32: return evaluate_in<f32>(problem, how);
+      case Precision::f64: return evaluate_in<f64>(problem, how);
+      case Precision::f192: return evaluate_in<f192>(problem, how);
+      case Precision::mp50: return evaluate_in<mp50>(problem, how);
+      case Precision::mp100: return evaluate_in<mp100>(problem, how);
+    }
+    throw Error("precision", "an unknown value", "f32, f64, f192, mp50 or mp100");
+  }
+
+ private:
+  static Options initial(const Json& json) {
+    Options options;
+    if constexpr (HasPresets<Op>) {
+      const auto table = Op::presets();
+      const Json asked = json.is_object() && json.contains("preset") ? json["preset"] : Json(std::string(table[0].name));
+      std::vector<std::string> names;
+      for (const auto& preset : table) {
+        names.emplace_back(preset.name);
+        if (asked == std::string(preset.name)) {
+          preset.apply(options);
+          return options;
+        }
+      }
+      throw Error("option preset", json_text(asked), "one of " + joined(names));
+    } else {
+      (void)json;
+      return options;
+    }
+  }
+
+  static Options parse(const Json& json, NonFinite& nonfinite) {
+    OptionReader reader(json, "option ");
+    Options read = initial(json);
+    if (HasPresets<Op>) reader.allow("preset");
+    reader("nonfinite", nonfinite, "");
+    read.fields(reader);
+    reader.finish();
+    return read;
+  }
+
+  static constexpr bool outputs_can_be_given() {
+    if constexpr (requires { Op::outputs_can_be_given; }) {
+      return Op::outputs_can_be_given;
+    } else {
+      return true;
+    }
+  }
+
+  template <class T> Result evaluate_in(const Problem& problem, const Evaluation& how) const {
+    NonFinite nonfinite{};
+    const Options read = parse(problem.options, nonfinite);
+    Run run = make_run(*this, problem, how);
+    const Tensors replaced = given_outputs(*this, problem, outputs_can_be_given());
+    std::vector<std::string> replaced_names;
+    for (const auto& [given_name, tensor] : replaced) replaced_names.push_back(given_name);
+
+    typename Op::Inputs in;
+    TensorBinder binder(problem, nonfinite);
+    in.fields(binder);
+    binder.finish(From::in, {});
+    binder.finish(From::given, replaced_names);
+
+    Result result;
+    if (how.forward) {
+      run.work = &result.forward;
+      auto out = Op::template forward<T>(in, read, run);
+      ValueCollector collect(replaced, "out.");
+      out.fields(collect);
+      result.outputs = std::move(collect.values);
+    }
+    if (how.backward) {
+      Problem back;
+      back.cot = live_cotangents(*this, problem, replaced);
+      typename Op::Cotangents cot;
+      TensorBinder cot_binder(back, nonfinite);
+      cot_binder.cotangents = true;
+      cot.fields(cot_binder);
+      run.work = &result.backward;
+      auto grad = Op::template backward<T>(in, read, run, cot);
+      ValueCollector collect({}, "grad.");
+      grad.fields(collect);
+      result.gradients = std::move(collect.values);
+    }
+    return result;
+  }
+};
+
+template <class Op> const Operation* make_operation() {
+  static const OperationOf<Op> operation;
+  return &operation;
+}
+
+}  // namespace plumbline

@@ -1,0 +1,100 @@
+// reference/registry/operation.hpp
+//
+// Every operation under its name, with its types erased: what it takes and gives, and how to run it. The command
+// line, the C and Python bindings, gradcheck and the generators know operations only through this header.
+// Guarantees: nothing in a Problem is ignored; an unknown tensor, option, preset, schedule key or output is an
+// Error naming it. Errors of shapes, dtypes and values: reference/error.hpp.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reference/numeric/precision.hpp"
+#include "reference/numeric/work.hpp"
+#include "reference/tensor/stored_tensor.hpp"
+
+namespace plumbline {
+
+using Json = nlohmann::json;
+using Tensors = std::map<std::string, StoredTensor, std::less<>>;
+
+struct Problem {  // tensors by their names without prefix
+  Tensors in, given, cot;
+  Json options = Json::object(), schedule = Json::object();
+  std::vector<std::string> outputs;  // on request; "all" stands for every one
+};
+
+enum class Kind { real, integer, boolean };
+
+struct Value {  // one output or gradient
+  std::string name;
+  Kind kind = Kind::real;
+  Shape shape;
+  std::vector<double> high, low;       // real: high + low is good to 1e-31 relative
+  std::vector<std::int32_t> integers;  // integer
+  std::vector<std::uint8_t> booleans;  // boolean
+  std::shared_ptr<const void> exact;   // std::vector<mp100>, of an evaluation in mp100 only
+};
+
+struct Evaluation {
+  Precision precision = Precision::f192;
+  bool forward = true, backward = false;
+  int threads = 1;
+  bool surrogate = false;  // losses whose gradient is p - t return the function it belongs to
+};
+
+struct Result {
+  std::vector<Value> outputs, gradients;
+  Work forward, backward;  // counted, see reference/numeric/work.hpp
+  const Value* find(std::string_view name, bool gradient = false) const;
+};
+
+struct TensorInfo {
+  std::string name, letters, doc;
+  Kind kind = Kind::real;
+  bool required = false, differentiable = false;
+};
+struct OutputInfo {
+  std::string name, letters, doc;
+  Kind kind = Kind::real;
+  bool on_request = false;
+};
+struct OptionInfo {
+  std::string name, type, doc;
+  Json fallback;  // the default; null where there is none
+  std::vector<std::string> choices;
+  std::vector<OptionInfo> inner;
+};
+struct PresetInfo {
+  std::string name, doc;
+  Json options;  // every option as the preset sets it
+};
+
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  std::string name, summary, formula;
+  std::vector<TensorInfo> inputs, given, cotangents;
+  std::vector<OutputInfo> outputs;
+  std::vector<OptionInfo> options;
+  std::vector<PresetInfo> presets;  // the first is the default
+  std::vector<std::string> honours;  // schedule keys
+
+  virtual Result evaluate(const Problem& problem, const Evaluation& how) const = 0;
+  // The options as JSON after preset and defaults; an Error if they are not valid.
+  virtual Json resolve(const Json& options) const = 0;
+  // The gradient belongs to another function than the value (evaluate with surrogate).
+  virtual bool has_surrogate(const Json& options) const = 0;
+  // The gradient of an input includes what comes through this output.
+  virtual bool reaches(std::string_view output, std::string_view input) const = 0;
+};
+
+std::span<const Operation* const> operations();       // in the order of their names
+const Operation& operation(std::string_view name);    // Error for an unknown name
+
+}  // namespace plumbline

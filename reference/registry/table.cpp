@@ -1,0 +1,18 @@
+#include "reference/registry/table.hpp"
+
+#include "reference/csa_indexer_loss/csa_indexer_loss.hpp"
+#include "reference/dsa_indexer_loss/dsa_indexer_loss.hpp"
+#include "reference/indexer_scores/indexer_scores.hpp"
+#include "reference/registry/make_operation.hpp"
+
+namespace plumbline {
+
+std::vector<const Operation*> table_of_operations() {
+  return {
+      make_operation<csa_indexer_loss::Op>(),
+      make_operation<dsa_indexer_loss::Op>(),
+      make_operation<indexer_scores::Op>(),
+  };
+}
+
+}  // namespace plumbline

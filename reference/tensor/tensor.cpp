@@ -1,0 +1,146 @@
+#include "reference/tensor/tensor.hpp"
+
+#include <cstring>
+
+#include "reference/error.hpp"
+
+namespace plumbline {
+
+std::int64_t count_of(const Shape& shape) {
+  std::int64_t count = 1;
+  bool overflow = false, zero = false;
+  for (const std::int64_t size : shape) {
+    zero = zero || size == 0;
+    overflow = __builtin_mul_overflow(count, size, &count) || overflow;
+  }
+  if (zero) return 0;
+  if (overflow || count < 0) {
+    throw Error("shape", to_string(shape), "sizes whose product fits 63 bits");
+  }
+  return count;
+}
+
+Shape row_major(const Shape& shape) {
+  Shape stride(shape.size(), 1);
+  for (std::size_t axis = shape.size(); axis-- > 1;) stride[axis - 1] = stride[axis] * shape[axis];
+  return stride;
+}
+
+std::string to_string(Index index) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < index.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += std::to_string(index[i]);
+  }
+  return text + "]";
+}
+std::string to_string(const Shape& shape) { return to_string(Index(shape)); }
+
+namespace {
+
+std::int64_t offset_of(const StoredTensor& tensor, Index index) {
+  std::int64_t offset = 0;
+  for (std::size_t axis = 0; axis < index.size(); ++axis) offset += index[axis] * tensor.stride[axis];
+  return offset;
+}
+
+template <class U> U load(const StoredTensor& tensor, std::int64_t offset) {
+  U value;
+  std::memcpy(&value, tensor.data + offset * static_cast<std::int64_t>(sizeof(U)), sizeof(U));
+  return value;
+}
+
+double load_double(const StoredTensor& tensor, std::int64_t offset) {
+  switch (tensor.dtype) {
+    case Dtype::f64: return load<double>(tensor, offset);
+    case Dtype::f32: return static_cast<double>(load<float>(tensor, offset));
+    case Dtype::f16: return decode_f16(load<std::uint16_t>(tensor, offset));
+    case Dtype::bf16: return decode_bf16(load<std::uint16_t>(tensor, offset));
+    case Dtype::f8_e4m3: return decode_f8_e4m3(load<std::uint8_t>(tensor, offset));
+    case Dtype::f8_e5m2: return decode_f8_e5m2(load<std::uint8_t>(tensor, offset));
+    default: throw Error(tensor.name, "dtype " + std::string(name_of(tensor.dtype)), "real numbers");
+  }
+}
+
+// The index into a scale whose every axis divides that of the codes or is 1.
+std::vector<std::int64_t> scale_index(const StoredTensor& tensor, Index index) {
+  std::vector<std::int64_t> scaled(index.begin(), index.end());
+  for (std::size_t axis = 0; axis < scaled.size(); ++axis) {
+    scaled[axis] /= tensor.shape[axis] / tensor.scale->shape[axis];
+  }
+  return scaled;
+}
+
+template <class T> T load_value(const StoredTensor& tensor, std::int64_t offset, Index index) {
+  if (tensor.dtype == Dtype::working) {
+    if (tensor.precision != precision_of<T>()) {
+      throw Error(tensor.name, "another working precision", "that of the operation");
+    }
+    return reinterpret_cast<const T*>(tensor.data)[offset];
+  }
+  T value = from_double<T>(load_double(tensor, offset));
+  if (tensor.scale) {
+    value *= from_double<T>(load_double(*tensor.scale, offset_of(*tensor.scale, scale_index(tensor, index))));
+  }
+  if (tensor.low) value += from_double<T>(load_double(*tensor.low, offset_of(*tensor.low, index)));
+  return value;
+}
+
+template <class T> void check(const StoredTensor& tensor, Index index, const T& value) {
+  if (tensor.nonfinite == NonFinite::allow || is_finite(value)) return;
+  const std::string found = is_nan(value) ? "NaN" : value > T(0) ? "inf" : "-inf";
+  throw Error(tensor.name + to_string(index), found, "a finite number (or nonfinite \"allow\")");
+}
+
+// The common row: no scale, no remainder. The dtype is looked at once, not once an element.
+template <class T, class U, class Decode>
+void convert(const StoredTensor& tensor, std::int64_t offset, std::span<T> row, Decode decode) {
+  const std::int64_t stride = tensor.stride.empty() ? 1 : tensor.stride.back();
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    row[i] = from_double<T>(decode(load<U>(tensor, offset + static_cast<std::int64_t>(i) * stride)));
+  }
+}
+template <class T> bool convert_plain(const StoredTensor& tensor, std::int64_t offset, std::span<T> row) {
+  if (tensor.scale || tensor.low) return false;
+  switch (tensor.dtype) {
+    case Dtype::f64: convert<T, double>(tensor, offset, row, [](double x) { return x; }); return true;
+    case Dtype::f32:
+      convert<T, float>(tensor, offset, row, [](float x) { return static_cast<double>(x); });
+      return true;
+    case Dtype::bf16: convert<T, std::uint16_t>(tensor, offset, row, decode_bf16); return true;
+    case Dtype::f16: convert<T, std::uint16_t>(tensor, offset, row, decode_f16); return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+template <class T> T Fetch<T>::element(const StoredTensor& tensor, Index index) {
+  return load_value<T>(tensor, offset_of(tensor, index), index);
+}
+
+template <class T>
+void Fetch<T>::row(const StoredTensor& tensor, Index lead, std::int64_t first, std::span<T> row) {
+  std::vector<std::int64_t> index(lead.begin(), lead.end());
+  index.push_back(first);
+  const bool plain = !row.empty() && convert_plain<T>(tensor, offset_of(tensor, index), row);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    index.back() = first + static_cast<std::int64_t>(i);
+    if (!plain) row[i] = load_value<T>(tensor, offset_of(tensor, index), index);
+    if (!is_finite(row[i])) check(tensor, index, row[i]);
+  }
+}
+
+template <class T> T Fetch<T>::one(const StoredTensor& tensor, Index index) {
+  const T value = element(tensor, index);
+  check(tensor, index, value);
+  return value;
+}
+
+template struct Fetch<f32>;
+template struct Fetch<f64>;
+template struct Fetch<f192>;
+template struct Fetch<mp50>;
+template struct Fetch<mp100>;
+
+}  // namespace plumbline
