@@ -22,7 +22,8 @@ template <class T>
 Gradients<T> backward(const Tensors& in, const Options& options, const Run& run, Sizes sizes,
                       const Cotangents& cotangents) {
   const Rows<T> all(in, options, sizes);
-  sizes.unify(cotangents.row_loss.given() ? cotangents.row_loss : view(Array<T>(sizes.shape("B T")), ""), "B T");
+  if (cotangents.loss.given()) sizes.unify(cotangents.loss, "");
+  if (cotangents.row_loss.given()) sizes.unify(cotangents.row_loss, "B T");
   const T through_loss = loss_cotangent(cotangents, options, all.divisor(options));
   const IndexTensors tensors{&in.index_q, &in.index_k, &in.index_w, options.score_scale, options.relu};
   const bool scores = in.scores.given();

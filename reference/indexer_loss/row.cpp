@@ -90,12 +90,15 @@ template <class T> void LossRow<T>::find_normalisers(bool with_slopes) {
   log_of_student_ = share(Symbol::log_sum_exp, student_.log_of_sum());
 
   // Σ t g of a given target; else the mean of g under T, which l1 then scales.
-  const bool given = tensors_.given_target.given();
+  const bool given = tensors_.given_target.given(), head_sum_given = tensors_.given_head_sum.given();
   if (!has_head_sum() && !with_slopes) return;
   LogMean<T> slopes;
-  T given_slope(0);
+  T given_slope(0), given_total(0);
   walk(has_head_sum(), [&](const Walk& part) {
     if (has_head_sum()) total_.add_block(part.log_t);
+    for (std::size_t j = 0; head_sum_given && j < part.z.size(); ++j) {
+      given_total += fetch_one<T>(tensors_.given_head_sum, {b_, t_, part.block.places[j]});
+    }
     for (std::size_t j = 0; with_slopes && j < part.z.size(); ++j) {
       const T g = guarded_log_slope(options_.student_log, student_.weight(part.z[j]), log_student(part.z[j]));
       if (given) {
@@ -107,7 +110,7 @@ template <class T> void LossRow<T>::find_normalisers(bool with_slopes) {
   });
   if (has_head_sum()) {
     const T log_total = total_.log();
-    skipped_ = vanishes(options_.l1, log_total);
+    skipped_ = head_sum_given ? sum_vanishes(options_.l1, given_total) : vanishes(options_.l1, log_total);
     if (skipped_) return;
     log_of_total_ = total_.log_of_sum();
     log_ratio_ = log_total - log_normaliser(options_.l1, log_total);

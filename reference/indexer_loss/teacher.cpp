@@ -40,12 +40,26 @@ void TeacherRow<T>::logits(std::int64_t first, std::int64_t last, std::span<cons
   }
 }
 
+// A forward's own log_mass comes back as it was: +inf under a +inf sink, −inf for an empty sum, and nowhere else.
+template <class T> T TeacherRow<T>::read_log_mass(std::int64_t head, const KeySet& keys) const {
+  const StoredTensor& given = tensors_.given_log_mass;
+  const T value = element<T>(given, {b_, t_, head});
+  if (is_nan(value)) return fetch_one<T>(given, {b_, t_, head});
+  KeySet::Block any;
+  std::int64_t cursor = 0;
+  if (value == -infinity<T>() && given.nonfinite == NonFinite::error && keys.next(cursor, 1, any)) {
+    const std::int64_t place[] = {b_, t_, head};
+    throw Error(given.name + to_string(Index(place)), "-inf in a row that has keys", "ln Z of at least one key");
+  }
+  return value;
+}
+
 template <class T> void TeacherRow<T>::find_log_mass(const KeySet& keys) {
   const auto heads = static_cast<std::size_t>(heads_);
   if (tensors_.given_log_mass.given()) {
     given_.resize(heads);
     for (std::size_t h = 0; h < heads; ++h) {
-      given_[h] = element<T>(tensors_.given_log_mass, {b_, t_, static_cast<std::int64_t>(h)});
+      given_[h] = read_log_mass(static_cast<std::int64_t>(h), keys);
     }
     return;
   }

@@ -26,6 +26,7 @@ template <class T> class TeacherRow {
   void logits(std::int64_t first, std::int64_t last, std::span<const Exact<T>> q, std::int64_t key,
               std::span<T> c) const;
   T log_probability(std::int64_t head, const T& c) const;
+  T read_log_mass(std::int64_t head, const KeySet& keys) const;
   void add_window(std::int64_t first, std::int64_t last, std::span<const Exact<T>> q);
 
   const Tensors& tensors_;

@@ -82,10 +82,11 @@ void Visibility::place_rows(const MaskOptions& options, const MaskInputs& inputs
 void Visibility::read_tokens(const MaskInputs& inputs) {
   position_.resize(static_cast<std::size_t>(batch_ * tokens_));
   segment_.assign(position_.size(), 0);
-  has_positions_ = inputs.positions.given();
+  const bool listed = inputs.positions.given();
+  has_positions_ = listed || inputs.cu_seqlens.given();
   for (std::int64_t b = 0; b < batch_; ++b) {
     for (std::int64_t s = 0; s < tokens_; ++s) {
-      position_[at(b, s)] = has_positions_ ? integer_at(inputs.positions, {b, s}) : s;
+      position_[at(b, s)] = listed ? integer_at(inputs.positions, {b, s}) : s;
       if (inputs.segment_ids.given()) segment_[at(b, s)] = integer_at(inputs.segment_ids, {b, s});
     }
   }
@@ -175,7 +176,7 @@ void Visibility::check_positions() const {
     for (std::int64_t s = 1; s < tokens_; ++s) {
       if (position(b, s) <= position(b, s - 1)) {
         const std::int64_t place[] = {b, s};
-        throw Error("in.positions" + to_string(Index(place)),
+        throw Error("position" + to_string(Index(place)),
                     std::to_string(position(b, s)) + " after " + std::to_string(position(b, s - 1)),
                     "increasing positions where blocks are compared without documents");
       }

@@ -73,4 +73,10 @@ template <class T> bool vanishes(const Normalisation& l1, const T& log_total) {
   return eps > T(0) && log_total <= natural_log(eps);
 }
 
+// The same of a sum that is at hand.
+template <class T> bool sum_vanishes(const Normalisation& l1, const T& total) {
+  if (total == T(0)) return true;
+  return l1.kind == Normalisation::zero_below && total <= constant<T>(l1.parameter);
+}
+
 }  // namespace plumbline

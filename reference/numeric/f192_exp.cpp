@@ -65,8 +65,9 @@ const ExpTable& exp_table() {
   return table;
 }
 
-// e^r / 2 in [1/2, 1) for r in [0, 89/128), as 0.fraction · 2^exponent (exponent 1 if it reaches 1:
-// r may exceed ln 2 by a little). The error is below 7 units of 2^(-64 n).
+// e^r / 2 for r in [0, ln 2 + 2^-64), as 0.fraction · 2^exponent with the top bit set and exponent 0,
+// or 1 where r reaches ln 2. The error is below 7 units of 2^(-64 n). Only the last product can
+// carry: up to there stands e^(r cut to 21 bits) / 2 at most, and ln 2 + 2^-64 cut is below ln 2.
 template <int n>
 struct Mantissa {
   Limbs<n> fraction;
@@ -99,7 +100,7 @@ template <int n, int last>
   return {result, 0};
 }
 
-// ± y = k ln 2 + r with r in [0, 89/128)
+// ± y = k ln 2 + r with r in [0, ln 2 + 2^-64)
 struct Reduced {
   i64 k;
   Limbs<4> r;
@@ -129,7 +130,7 @@ struct Reduced {
   } else {
     subtract<5>(r, multiple);
   }
-  if (r[4] != 0 || (r[3] >> 57) >= 89) [[unlikely]] {
+  if (r[4] != 0 || r[3] > ln2[3]) [[unlikely]] {
     subtract<5>(r, ln2);
     ++k;
   }

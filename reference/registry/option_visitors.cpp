@@ -47,6 +47,12 @@ void OptionReader::read(const Json& json, const std::string& where, double& valu
   value = json.get<double>();
 }
 
+void OptionReader::read(const Json& json, const std::string& where, std::array<std::int64_t, 2>& value) {
+  if (!json.is_array() || json.size() != 2) throw Error(where, json_text(json), "[begin, end], two integers");
+  read(json[0], where + "[0]", value[0]);
+  read(json[1], where + "[1]", value[1]);
+}
+
 std::size_t OptionReader::choose(const Json& json, const std::string& where,
                                  std::span<const std::string_view> names) {
   // A choice may be a number (lse_base 2): its text is compared.

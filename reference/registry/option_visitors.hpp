@@ -3,6 +3,7 @@
 // What is made of an options struct's fields(): a reader (JSON into the struct, with errors), a writer (the struct
 // as JSON) and a lister (names, types, defaults, texts). Nobody else knows how an option looks in JSON.
 #pragma once
+#include <array>
 #include <concepts>
 #include <optional>
 #include <type_traits>
@@ -47,6 +48,7 @@ class OptionReader {
   static void read(const Json& json, const std::string& where, bool& value);
   static void read(const Json& json, const std::string& where, std::int64_t& value);
   static void read(const Json& json, const std::string& where, double& value);
+  static void read(const Json& json, const std::string& where, std::array<std::int64_t, 2>& value);
   template <class U> static void read(const Json& json, const std::string& where, std::optional<U>& value) {
     if (json.is_null()) {
       value.reset();
@@ -88,6 +90,7 @@ class OptionWriter {
   static Json write(bool value) { return value; }
   static Json write(std::int64_t value) { return value; }
   static Json write(double value) { return value; }
+  static Json write(const std::array<std::int64_t, 2>& value) { return value; }
   template <class U> static Json write(std::optional<U>& value) { return value ? write(*value) : Json(nullptr); }
   template <Choice U> static Json write(U value) {
     return std::string(names_of(value)[static_cast<std::size_t>(value)]);
@@ -121,6 +124,7 @@ class OptionLister {
   static void describe(bool&, OptionInfo& info) { info.type = "bool"; }
   static void describe(std::int64_t&, OptionInfo& info) { info.type = "integer"; }
   static void describe(double&, OptionInfo& info) { info.type = "number"; }
+  static void describe(std::array<std::int64_t, 2>&, OptionInfo& info) { info.type = "[begin, end)"; }
   template <class U> static void describe(std::optional<U>& value, OptionInfo& info) {
     U inner = value.value_or(U{});
     describe(inner, info);

@@ -4,6 +4,7 @@
 #include "reference/dsa_indexer_loss/dsa_indexer_loss.hpp"
 #include "reference/indexer_scores/indexer_scores.hpp"
 #include "reference/registry/make_operation.hpp"
+#include "reference/topk/topk.hpp"
 
 namespace plumbline {
 
@@ -12,6 +13,7 @@ std::vector<const Operation*> table_of_operations() {
       make_operation<csa_indexer_loss::Op>(),
       make_operation<dsa_indexer_loss::Op>(),
       make_operation<indexer_scores::Op>(),
+      make_operation<topk::Op>(),
   };
 }
 

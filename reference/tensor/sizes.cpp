@@ -1,7 +1,9 @@
 #include "reference/tensor/sizes.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <iterator>
 
 #include "reference/error.hpp"
 
@@ -35,6 +37,12 @@ std::vector<Term> parse(std::string_view axis) {
     terms.push_back(term);
   }
   return terms;
+}
+
+// Batches, rows, keys, slots, parts and new tokens may be none; heads, widths and ranks may not.
+bool may_be_empty(std::string_view letter) {
+  constexpr std::string_view letters[] = {"B", "T", "S", "N", "K", "k", "N|k", "S|k", "n", "L", "P"};
+  return std::find(std::begin(letters), std::end(letters), letter) != std::end(letters);
 }
 
 }  // namespace
@@ -87,6 +95,9 @@ void Sizes::resolve(const std::vector<Named>& tensors) {
     for (const Named& named : tensors) progress = step(named, false) || progress;
   }
   for (const Named& named : tensors) step(named, true);
+  for (const auto& [letter, size] : sizes_) {
+    if (size.size == 0 && !may_be_empty(letter)) throw Error(size.why, letter + " = 0", letter + " >= 1");
+  }
 }
 
 // One pass over a tensor: letters that its axes determine are set; the last pass checks those that were.

@@ -137,6 +137,19 @@ template <class T> T Fetch<T>::one(const StoredTensor& tensor, Index index) {
   return value;
 }
 
+std::int64_t integer_at(const StoredTensor& tensor, Index index) {
+  const std::int64_t offset = offset_of(tensor, index);
+  if (tensor.dtype == Dtype::i32) return load<std::int32_t>(tensor, offset);
+  if (tensor.dtype == Dtype::i64) return load<std::int64_t>(tensor, offset);
+  throw Error(tensor.name, "dtype " + std::string(name_of(tensor.dtype)), "I32");
+}
+
+bool boolean_at(const StoredTensor& tensor, Index index) {
+  const std::uint8_t code = load<std::uint8_t>(tensor, offset_of(tensor, index));
+  if (code > 1) throw Error(tensor.name + to_string(index), std::to_string(code), "a BOOL of 0 or 1");
+  return code == 1;
+}
+
 template struct Fetch<f32>;
 template struct Fetch<f64>;
 template struct Fetch<f192>;

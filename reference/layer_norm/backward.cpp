@@ -1,0 +1,45 @@
+#include "reference/layer_norm/layer_row.hpp"
+#include "reference/layer_norm/layer_norm.hpp"
+#include "reference/operation/shards.hpp"
+
+namespace plumbline::layer_norm {
+
+template <class T>
+Gradients<T> Op::backward(const Inputs& in, const NormOptions& options, const Run& run, const Cotangents& cotangent) {
+  check_eps(options.eps);
+  const LastAxis axis(in.x);
+  axis.check_vector(in.weight, in.x);
+  axis.check_vector(in.bias, in.x);
+  axis.check_same(cotangent.y, in.x);
+  const auto width = static_cast<std::size_t>(axis.width);
+  Buffer<Exact<T>> weight(in.weight.given() ? width : 0);
+  if (in.weight.given()) fetch<Exact<T>>(in.weight, {}, weight);
+  Gradients<T> grad;
+  grad.x = Array<T>(in.x.shape);
+  grad.weight = Array<T>({in.weight.given() ? axis.width : 0});
+  grad.bias = Array<T>({in.bias.given() ? axis.width : 0});
+  Shards<T> dweight(grad.weight, axis.rows), dbias(grad.bias, axis.rows);
+  for_each_shard(run, axis.rows, [&](std::int64_t shard, std::int64_t begin, std::int64_t end) {
+    Buffer<T> x(width), dy(width);
+    for (std::int64_t row = begin; row < end; ++row) {
+      fetch_rows<T>(in.x, row, 1, x);
+      fetch_rows<T>(cotangent.y, row, 1, dy);
+      const std::span<T> dx = std::span<T>(grad.x.values).subspan(static_cast<std::size_t>(row) * width, width);
+      const LayerMoments<T> moments(x, options.eps, [&] { return in.x.name + to_string(lead_of(in.x, row)); });
+      moments.pull_back(x, weight, dy, dx, dweight[shard].values, dbias[shard].values);
+    }
+  });
+  dweight.fold();
+  dbias.fold();
+  if (!in.weight.given()) grad.weight = Array<T>();
+  if (!in.bias.given()) grad.bias = Array<T>();
+  return grad;
+}
+
+template Gradients<f32> Op::backward<f32>(const Inputs&, const NormOptions&, const Run&, const Cotangents&);
+template Gradients<f64> Op::backward<f64>(const Inputs&, const NormOptions&, const Run&, const Cotangents&);
+template Gradients<f192> Op::backward<f192>(const Inputs&, const NormOptions&, const Run&, const Cotangents&);
+template Gradients<mp50> Op::backward<mp50>(const Inputs&, const NormOptions&, const Run&, const Cotangents&);
+template Gradients<mp100> Op::backward<mp100>(const Inputs&, const NormOptions&, const Run&, const Cotangents&);
+
+}  // namespace plumbline::layer_norm

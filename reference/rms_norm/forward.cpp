@@ -1,0 +1,30 @@
+#include "reference/rms_norm/rms_row.hpp"
+#include "reference/rms_norm/rms_norm.hpp"
+
+namespace plumbline::rms_norm {
+
+template <class T> Outputs<T> Op::forward(const Inputs& in, const NormOptions& options, const Run& run) {
+  check_eps(options.eps);
+  const LastAxis axis(in.x);
+  axis.check_vector(in.weight, in.x);
+  const auto width = static_cast<std::size_t>(axis.width);
+  Buffer<Exact<T>> weight(in.weight.given() ? width : 0);
+  if (in.weight.given()) fetch<Exact<T>>(in.weight, {}, weight);
+  Outputs<T> out;
+  out.y = Array<T>(in.x.shape);
+  for_each_row(run, axis.rows, [&](std::int64_t row) {
+    const std::span<T> y = std::span<T>(out.y.values).subspan(static_cast<std::size_t>(row) * width, width);
+    fetch_rows<T>(in.x, row, 1, y);
+    const T factor = rms_factor<T>(y, options.eps, [&] { return in.x.name + to_string(lead_of(in.x, row)); });
+    rms_scale<T>(y, factor, weight, y);
+  });
+  return out;
+}
+
+template Outputs<f32> Op::forward<f32>(const Inputs&, const NormOptions&, const Run&);
+template Outputs<f64> Op::forward<f64>(const Inputs&, const NormOptions&, const Run&);
+template Outputs<f192> Op::forward<f192>(const Inputs&, const NormOptions&, const Run&);
+template Outputs<mp50> Op::forward<mp50>(const Inputs&, const NormOptions&, const Run&);
+template Outputs<mp100> Op::forward<mp100>(const Inputs&, const NormOptions&, const Run&);
+
+}  // namespace plumbline::rms_norm

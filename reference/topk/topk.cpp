@@ -1,0 +1,107 @@
+#include "reference/topk/topk.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "reference/error.hpp"
+#include "reference/numeric/decisions.hpp"
+
+namespace plumbline {
+namespace {
+
+// x before y: larger first, NaN after everything and equal to NaN.
+template <class T> bool better(const T& x, const T& y) {
+  if (is_nan(x)) return false;
+  return is_nan(y) || x > y;
+}
+
+}  // namespace
+
+template <class T>
+Selection select_best(std::span<const std::int64_t> keys, std::span<const T> scores, std::int64_t k, Tie tie) {
+  std::vector<std::size_t> place(keys.size());
+  std::iota(place.begin(), place.end(), std::size_t{0});
+  std::stable_sort(place.begin(), place.end(),
+                   [&](std::size_t i, std::size_t j) { return better(scores[i], scores[j]); });
+  const auto count = static_cast<std::size_t>(std::min<std::int64_t>(k, static_cast<std::int64_t>(keys.size())));
+  std::size_t last = count;
+  if (tie == Tie::threshold && count > 0) {
+    while (last < place.size() && !better(scores[place[count - 1]], scores[place[last]])) ++last;
+  }
+  Selection best;
+  for (std::size_t i = 0; i < last; ++i) {
+    const std::int64_t key = this_decisions().decide(keys[place[i]], "the selection");
+    if (i < count) best.order.push_back(key);
+    best.selected.push_back(key);
+  }
+  return best;
+}
+
+template Selection select_best<f32>(std::span<const std::int64_t>, std::span<const f32>, std::int64_t, Tie);
+template Selection select_best<f64>(std::span<const std::int64_t>, std::span<const f64>, std::int64_t, Tie);
+template Selection select_best<f192>(std::span<const std::int64_t>, std::span<const f192>, std::int64_t, Tie);
+template Selection select_best<mp50>(std::span<const std::int64_t>, std::span<const mp50>, std::int64_t, Tie);
+template Selection select_best<mp100>(std::span<const std::int64_t>, std::span<const mp100>, std::int64_t, Tie);
+
+namespace topk {
+namespace {
+
+// A score of a visible key; ±inf are scores, NaN is one only under nan "last".
+template <class T> T score_at(const Inputs& in, const Options& options, std::int64_t b, std::int64_t t, std::int64_t key) {
+  const T score = element<T>(in.scores, {b, t, key});
+  if (options.nan == Nan::error && is_nan(score)) {
+    const std::int64_t place[] = {b, t, key};
+    throw Error(in.scores.name + to_string(Index(place)), "NaN", "a number (option nan is \"error\")");
+  }
+  return score;
+}
+
+}  // namespace
+
+template <class T> Outputs<T> Op::forward(const Inputs& inputs, const Options& options, const Run& run) {
+  if (!options.k) throw Error("option k", "nothing", "the number of keys to select, k >= 0");
+  const std::int64_t k = *options.k;
+  if (k < 0) throw Error("option k", std::to_string(k), "k >= 0");
+  const bool blocks = options.keys == Keys::blocks;
+  if (blocks && !options.m) throw Error("option m", "nothing", "the number of tokens per block, m >= 1");
+  if (blocks && *options.m < 1) throw Error("option m", std::to_string(*options.m), "m >= 1");
+
+  Inputs in = inputs;
+  Sizes sizes;
+  sizes.unify_all(in);
+  if (!blocks) sizes.set("S", sizes["K"], in.scores.name);
+  const Visibility visibility(options.mask, in.mask, sizes, Blocks{blocks ? *options.m : 0, options.grid},
+                              options.tokens);
+  sizes.set("K", visibility.keys(), blocks ? "the blocks of the grid" : "S");
+  constexpr std::int64_t most = std::int64_t{1} << 31;
+  if (const std::int64_t rows = sizes["B"] * sizes["T"]; rows > 0 && k > most / rows) {
+    throw Error("option k", std::to_string(k) + " for " + std::to_string(rows) + " rows",
+                "an output that can be held: B T k <= 2^31");
+  }
+
+  Outputs<T> out;
+  out.indices = Array<std::int32_t>({sizes["B"], sizes["T"], k}, -1);
+  out.selected = Array<std::uint8_t>(sizes.shape("B T K"));
+  for_each_row(run, sizes["B"] * sizes["T"], [&](std::int64_t row) {
+    const std::int64_t b = row / sizes["T"], t = row % sizes["T"];
+    const std::vector<std::int64_t> keys = visibility.keys(b, t);
+    Buffer<T> scores;
+    scores.reserve(keys.size());
+    for (const std::int64_t key : keys) scores.push_back(score_at<T>(in, options, b, t, key));
+    const Selection best = select_best<T>(keys, scores, k, options.tie);
+    for (std::size_t i = 0; i < best.order.size(); ++i) {
+      out.indices({b, t, static_cast<std::int64_t>(i)}) = static_cast<std::int32_t>(best.order[i]);
+    }
+    for (const std::int64_t key : best.selected) out.selected({b, t, key}) = 1;
+  });
+  return out;
+}
+
+template Outputs<f32> Op::forward<f32>(const Inputs&, const Options&, const Run&);
+template Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&);
+template Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
+template Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
+template Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
+
+}  // namespace topk
+}  // namespace plumbline

@@ -1,0 +1,119 @@
+// plumbline eval: a case in, the case with its results out.
+#include <fmt/format.h>
+
+#include <memory>
+#include <thread>
+
+#include "fixtures/case.hpp"
+#include "fixtures/strict_json.hpp"
+#include "fixtures/text.hpp"
+#include "reference/error.hpp"
+#include "tools/commands.hpp"
+#include "tools/progress.hpp"
+
+namespace plumbline {
+namespace {
+
+struct Arguments {
+  std::string path, output, precision, schedule, outputs;
+  bool gradient = false, has_schedule = false, has_outputs = false;
+  int threads = 0;  // 0: one for each core
+};
+
+std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> names;
+  if (list.empty()) return names;
+  for (std::size_t start = 0;;) {
+    const std::size_t comma = list.find(',', start);
+    const std::string name = list.substr(start, comma - start);
+    if (name.empty()) throw Error("--outputs", in_quotes(list), "names with commas between them, or all");
+    names.push_back(name);
+    if (comma == std::string::npos) return names;
+    start = comma + 1;
+  }
+}
+
+int threads_of(const Arguments& arguments) {
+  constexpr int most = 1024;
+  if (arguments.threads < 0 || arguments.threads > most) {
+    throw Error("--threads", std::to_string(arguments.threads), "0 (all cores) to " + std::to_string(most));
+  }
+  if (arguments.threads > 0) return arguments.threads;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+void print_value(const char* place, const Value& value) {
+  print(fmt::format("{}.{:<20} {}", place, value.name, to_string(value.shape)));
+  if (value.shape.empty() && value.kind == Kind::real) print(fmt::format(" = {:.17g}", value.high.at(0)));
+  print("\n");
+}
+
+void print_work(const char* direction, const Work& work) {
+  print(fmt::format("{}: {} evaluations, {} logits for normalisers, {} rows fetched, peak {} bytes in a row\n",
+                    direction, work.evaluations, work.normaliser_evaluations, work.rows_fetched, work.peak_bytes));
+}
+
+void run(const Arguments& arguments) {
+  Evaluation how;
+  how.backward = arguments.gradient;
+  how.threads = threads_of(arguments);
+  std::optional<Precision> asked;
+  if (!arguments.precision.empty()) asked = precision_named(arguments.precision, "--precision");
+  Case problem = load_case(arguments.path);
+  how.precision = asked ? *asked : problem.metadata.precision.value_or(Precision::f192);
+  if (arguments.has_schedule) {
+    problem.problem.schedule = parse_json(arguments.schedule, "--schedule");
+    if (!problem.problem.schedule.is_object()) {
+      throw Error("--schedule", printable(arguments.schedule, 80), "a JSON object");
+    }
+  }
+  if (arguments.has_outputs) problem.problem.outputs = names_in(arguments.outputs);
+  const Operation& operation = plumbline::operation(problem.op());
+  check_writable(arguments.output);
+  Result result;
+  {
+    const Progress progress("evaluating " + operation.name);
+    result = operation.evaluate(problem.problem, how);
+  }
+  save_result(arguments.output, problem, result, how.precision);
+  for (const Value& value : result.outputs) print_value("out", value);
+  for (const Value& value : result.gradients) print_value("grad", value);
+  print_work("forward", result.forward);
+  if (arguments.gradient) print_work("backward", result.backward);
+  print(fmt::format("wrote {} ({})\n", printable(arguments.output),
+                    names_of(how.precision)[static_cast<std::size_t>(how.precision)]));
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* const command = app.add_subcommand("eval", "Evaluate a case: its outputs, and gradients if asked for");
+  command->add_option("case", arguments->path, "the case, a safetensors file")->required()->type_name("CASE");
+  command->add_option("-o,--output", arguments->output, "where the case with its results goes")
+      ->required()
+      ->type_name("OUT");
+  command->add_option("--precision", arguments->precision,
+                      "f32, f64, f192, mp50 or mp100; else what the case says, else f192")
+      ->type_name("P");
+  command->add_flag("--grad", arguments->gradient, "every gradient too");
+  CLI::Option* const schedule =
+      command->add_option("--schedule", arguments->schedule, "order of work, in place of the case's")->type_name("JSON");
+  CLI::Option* const outputs =
+      command->add_option("--outputs", arguments->outputs, "outputs on request, a,b or all, in place of the case's")
+          ->type_name("LIST");
+  command->add_option("--threads", arguments->threads, "0 means one for each core; the result does not depend on it")
+      ->type_name("N");
+  command->footer(
+      "Examples:\n"
+      "  plumbline eval case.safetensors -o golden.safetensors\n"
+      "  plumbline eval case.safetensors --precision mp50 --grad --outputs all -o golden.safetensors\n"
+      "  plumbline eval case.safetensors --schedule '{\"barrier\":false,\"key_block\":128}' -o blocked.safetensors");
+  command->callback([arguments, schedule, outputs] {
+    arguments->has_schedule = schedule->count() > 0;
+    arguments->has_outputs = outputs->count() > 0;
+    run(*arguments);
+  });
+}
+
+}  // namespace plumbline

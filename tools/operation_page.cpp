@@ -1,0 +1,225 @@
+// The page is built once, as sections with a table each; terminals and markdown differ only in how they print them.
+#include "tools/operation_page.hpp"
+
+#include <algorithm>
+
+#include "tools/text_table.hpp"
+
+namespace plumbline {
+namespace {
+
+struct Section {
+  std::string title, note;
+  TextTable table;
+};
+
+std::string name_of(Kind kind) {
+  switch (kind) {
+    case Kind::real: return "real";
+    case Kind::integer: return "integer";
+    case Kind::boolean: return "boolean";
+  }
+  return {};
+}
+
+std::string shape_of(const std::string& letters) { return letters.empty() ? "scalar" : "[" + letters + "]"; }
+
+std::string value_text(const Json& value) {
+  if (value.is_null()) return "—";
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+Section tensors(const std::string& title, const std::string& note, const std::vector<TensorInfo>& infos) {
+  Section section{title, note, {{"name", "shape", "kind", "needed", "gradient", "meaning"}, {}}};
+  for (const TensorInfo& info : infos) {
+    section.table.rows.push_back({info.name, shape_of(info.letters), name_of(info.kind),
+                                  info.required ? "required" : "", info.differentiable ? "yes" : "", info.doc});
+  }
+  return section;
+}
+
+Section outputs(const std::vector<OutputInfo>& infos) {
+  Section section{"outputs", "° only on request: named in `outputs` of the case or by --outputs",
+                  {{"name", "shape", "kind", "meaning"}, {}}};
+  for (const OutputInfo& info : infos) {
+    section.table.rows.push_back(
+        {info.name + (info.on_request ? "°" : ""), shape_of(info.letters), name_of(info.kind), info.doc});
+  }
+  return section;
+}
+
+void add_options(TextTable& table, const std::vector<OptionInfo>& infos, const std::string& prefix) {
+  for (const OptionInfo& info : infos) {
+    std::string choices;
+    for (const std::string& choice : info.choices) choices += (choices.empty() ? "" : " | ") + choice;
+    const bool object = !info.inner.empty();
+    table.rows.push_back({prefix + info.name, choices.empty() ? info.type : choices,
+                          object && !info.fallback.is_null() ? "" : value_text(info.fallback), info.doc});
+    add_options(table, info.inner, prefix + info.name + ".");
+  }
+}
+
+Section options(const Operation& operation) {
+  const std::string note = operation.presets.empty()
+                               ? ""
+                               : "`preset` sets them all; the defaults are those of " + operation.presets[0].name;
+  Section section{"options", note, {{"name", "value", "default", "meaning"}, {}}};
+  add_options(section.table, operation.options, "");
+  return section;
+}
+
+// One row an option, one column a preset; options that are the same everywhere are said once, in the note.
+Section presets(const std::vector<PresetInfo>& infos) {
+  Section section{"presets", "", {{"option"}, {}}};
+  if (infos.empty()) return section;
+  for (const PresetInfo& info : infos) section.table.header.push_back(info.name);
+  for (const auto& [key, value] : infos.front().options.items()) {
+    std::vector<std::string> row{key};
+    bool same = true;
+    for (const PresetInfo& info : infos) {
+      const Json& own = info.options.contains(key) ? info.options[key] : Json(nullptr);
+      row.push_back(value_text(own));
+      same = same && own == value;
+    }
+    if (same) {
+      section.note += (section.note.empty() ? "the same in every preset: " : ", ") + key + " " + value_text(value);
+    } else {
+      section.table.rows.push_back(std::move(row));
+    }
+  }
+  return section;
+}
+
+Section preset_texts(const std::vector<PresetInfo>& infos) {
+  Section section{"whose presets they are", "", {{"preset", "source"}, {}}};
+  for (const PresetInfo& info : infos) section.table.rows.push_back({info.name, info.doc});
+  return section;
+}
+
+std::vector<Section> sections_of(const Operation& operation) {
+  std::vector<Section> all;
+  all.push_back(tensors("inputs", "in.<name> in the file, with in.<name>.lo beside it where double is not enough",
+                        operation.inputs));
+  all.push_back(tensors("given", "given.<name> replaces what would be computed, as a constant", operation.given));
+  all.push_back(tensors("cotangents", "cot.<name>; a missing one is 0, with none a scalar loss gets 1",
+                        operation.cotangents));
+  all.push_back(outputs(operation.outputs));
+  all.push_back(options(operation));
+  all.push_back(presets(operation.presets));
+  all.push_back(preset_texts(operation.presets));
+  std::string keys;
+  for (const std::string& key : operation.honours) keys += (keys.empty() ? "" : ", ") + key;
+  all.push_back({"schedule", keys.empty() ? "none" : keys, {}});
+  std::erase_if(all, [](const Section& s) { return s.table.rows.empty() && s.note.empty(); });
+  std::erase_if(all, [](const Section& s) { return s.table.rows.empty() && s.title == "given"; });
+  std::erase_if(all, [](const Section& s) { return s.table.rows.empty() && s.title == "cotangents"; });
+  return all;
+}
+
+// The last column is prose; it is wrapped beside the others so that no line is longer than the page.
+std::string with_wrapped_prose(const TextTable& table) {
+  TextTable narrow = table;
+  for (auto& row : narrow.rows) row.back().clear();
+  narrow.header.back().clear();
+  std::size_t indent = 0;
+  for (std::size_t i = 0; i + 1 < table.header.size(); ++i) {
+    std::size_t width = 0;
+    for (const auto& row : table.rows) width = std::max(width, width_of(row[i]));
+    if (width > 0) indent += std::max(width, width_of(table.header[i])) + 2;
+  }
+  const std::string columns = as_text(narrow);
+  std::string text;
+  std::size_t at = 0;
+  for (std::size_t line = 0; line <= table.rows.size(); ++line) {
+    const std::size_t end = columns.find('\n', at);
+    const std::string left = columns.substr(at, end - at);
+    at = end + 1;
+    const std::string& prose = line == 0 ? table.header.back() : table.rows[line - 1].back();
+    std::string right = wrapped(prose, indent, std::max<std::size_t>(100, indent + 40));
+    if (right.empty()) right = "\n";
+    // The first line of the prose stands beside the columns.
+    const std::size_t blanks = std::min(right.find_first_not_of(' '), right.size());
+    text += left + (right[blanks] == '\n' ? "" : std::string(indent - width_of(left), ' ')) + right.substr(blanks);
+  }
+  return text;
+}
+
+Json to_json(const std::vector<TensorInfo>& infos) {
+  Json list = Json::array();
+  for (const TensorInfo& info : infos) {
+    list.push_back({{"name", info.name},
+                    {"shape", info.letters},
+                    {"kind", name_of(info.kind)},
+                    {"required", info.required},
+                    {"differentiable", info.differentiable},
+                    {"doc", info.doc}});
+  }
+  return list;
+}
+
+Json to_json(const std::vector<OptionInfo>& infos) {
+  Json list = Json::array();
+  for (const OptionInfo& info : infos) {
+    Json option = {{"name", info.name}, {"type", info.type}, {"default", info.fallback}, {"doc", info.doc}};
+    if (!info.choices.empty()) option["choices"] = info.choices;
+    if (!info.inner.empty()) option["options"] = to_json(info.inner);
+    list.push_back(std::move(option));
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string page_text(const Operation& operation) {
+  std::string page = operation.name + "\n" + wrapped(operation.summary, 2) + "\n" + wrapped(operation.formula, 4);
+  for (const Section& section : sections_of(operation)) {
+    page += "\n" + section.title + "\n";
+    page += wrapped(section.note, 2);
+    if (section.table.rows.empty()) continue;
+    const bool prose = section.title != "presets";
+    const std::string table = prose ? with_wrapped_prose(section.table) : as_text(section.table);
+    for (std::size_t at = 0; at < table.size();) {
+      const std::size_t end = table.find('\n', at);
+      page += "  " + table.substr(at, end - at) + "\n";
+      at = end + 1;
+    }
+  }
+  return page;
+}
+
+std::string page_markdown(const Operation& operation) {
+  std::string page = "# " + operation.name + "\n\n" + operation.summary + "\n\n```\n" + operation.formula + "\n```\n";
+  for (const Section& section : sections_of(operation)) {
+    page += "\n## " + section.title + "\n\n";
+    if (!section.note.empty()) page += section.note + "\n";
+    if (!section.note.empty() && !section.table.rows.empty()) page += "\n";
+    if (!section.table.rows.empty()) page += as_markdown(section.table);
+  }
+  return page;
+}
+
+Json page_json(const Operation& operation) {
+  Json json = {{"name", operation.name},
+               {"summary", operation.summary},
+               {"formula", operation.formula},
+               {"inputs", to_json(operation.inputs)},
+               {"given", to_json(operation.given)},
+               {"cotangents", to_json(operation.cotangents)},
+               {"options", to_json(operation.options)},
+               {"schedule", operation.honours},
+               {"outputs", Json::array()},
+               {"presets", Json::array()}};
+  for (const OutputInfo& info : operation.outputs) {
+    json["outputs"].push_back({{"name", info.name},
+                               {"shape", info.letters},
+                               {"kind", name_of(info.kind)},
+                               {"on_request", info.on_request},
+                               {"doc", info.doc}});
+  }
+  for (const PresetInfo& info : operation.presets) {
+    json["presets"].push_back({{"name", info.name}, {"doc", info.doc}, {"options", info.options}});
+  }
+  return json;
+}
+
+}  // namespace plumbline
