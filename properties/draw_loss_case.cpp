@@ -246,8 +246,7 @@ void draw_tensors(LossCase& x, const LossWish& wish) {
     return dtype == 0 ? support::bf16s(shape, values) : dtype == 1 ? support::f32s(shape, values) : support::f64s(shape, values);
   };
   const auto put = [&](const std::string& name, const Shape& shape) { support::put_in(x.problem, name, fill(name, shape)); };
-  x.raw = !x.slots && either(wish.raw, 50);
-  if (wish.raw && *wish.raw) x.raw = true;
+  x.raw = either(wish.raw, 50);
   if (x.raw) {
     put("index_q", {x.B, x.T, x.A, x.e});
     put("index_k", {x.B, x.K, x.e});

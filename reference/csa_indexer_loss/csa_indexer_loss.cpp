@@ -24,10 +24,7 @@ loss::Tensors tensors_of(const Inputs& inputs, const Options& options, Sizes& si
   const Visibility grid(options.mask, in.mask, sizes, Blocks{*options.m, options.grid}, options.tokens);
   const bool slots = options.layout == loss::Layout::slots;
   sizes.set("N|k", slots ? sizes["k"] : sizes["N"], slots ? "k of in.indices" : "N");
-  if (in.key.given()) {
-    in.key.shape.insert(in.key.shape.begin() + 2, 1);
-    in.key.stride.insert(in.key.stride.begin() + 2, 0);
-  }
+  if (in.key.given()) in.key = with_axis(in.key, 2);
   return in;
 }
 

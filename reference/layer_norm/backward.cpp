@@ -1,6 +1,7 @@
-#include "reference/layer_norm/layer_row.hpp"
 #include "reference/layer_norm/layer_norm.hpp"
-#include "reference/operation/shards.hpp"
+
+#include "reference/layer_norm/layer_row.hpp"
+#include "reference/linear/weight_sum.hpp"
 
 namespace plumbline::layer_norm {
 
@@ -16,9 +17,7 @@ Gradients<T> Op::backward(const Inputs& in, const NormOptions& options, const Ru
   if (in.weight.given()) fetch<Exact<T>>(in.weight, {}, weight);
   Gradients<T> grad;
   grad.x = Array<T>(in.x.shape);
-  grad.weight = Array<T>({in.weight.given() ? axis.width : 0});
-  grad.bias = Array<T>({in.bias.given() ? axis.width : 0});
-  Shards<T> dweight(grad.weight, axis.rows), dbias(grad.bias, axis.rows);
+  WeightSum<T> dweight(in.weight, grad.weight, axis.rows), dbias(in.bias, grad.bias, axis.rows);
   for_each_shard(run, axis.rows, [&](std::int64_t shard, std::int64_t begin, std::int64_t end) {
     Buffer<T> x(width), dy(width);
     for (std::int64_t row = begin; row < end; ++row) {
@@ -26,13 +25,11 @@ Gradients<T> Op::backward(const Inputs& in, const NormOptions& options, const Ru
       fetch_rows<T>(cotangent.y, row, 1, dy);
       const std::span<T> dx = std::span<T>(grad.x.values).subspan(static_cast<std::size_t>(row) * width, width);
       const LayerMoments<T> moments(x, options.eps, [&] { return in.x.name + to_string(lead_of(in.x, row)); });
-      moments.pull_back(x, weight, dy, dx, dweight[shard].values, dbias[shard].values);
+      moments.pull_back(x, weight, dy, dx, dweight.values(shard), dbias.values(shard));
     }
   });
   dweight.fold();
   dbias.fold();
-  if (!in.weight.given()) grad.weight = Array<T>();
-  if (!in.bias.given()) grad.bias = Array<T>();
   return grad;
 }
 

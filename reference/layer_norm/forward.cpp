@@ -1,5 +1,6 @@
-#include "reference/layer_norm/layer_row.hpp"
 #include "reference/layer_norm/layer_norm.hpp"
+
+#include "reference/layer_norm/layer_row.hpp"
 
 namespace plumbline::layer_norm {
 

@@ -1,6 +1,6 @@
 #include "reference/linear/linear.hpp"
 #include "reference/linear/rows.hpp"
-#include "reference/operation/shards.hpp"
+#include "reference/linear/weight_sum.hpp"
 
 namespace plumbline::linear {
 
@@ -23,9 +23,7 @@ Gradients<T> Op::backward(const Inputs& in, const Options& options, const Run& r
   const std::int64_t width = sizes["I"];
   Gradients<T> grad;
   grad.x = Array<T>(in.x.shape);
-  grad.weight = Array<T>(in.weight.shape);
-  if (in.bias.given()) grad.bias = Array<T>(in.bias.shape);
-  Shards<T> dweight(grad.weight, sizes["n"]), dbias(grad.bias, sizes["n"]);
+  WeightSum<T> dweight(in.weight, grad.weight, sizes["n"]), dbias(in.bias, grad.bias, sizes["n"]);
   for_each_shard(run, sizes["n"], [&](std::int64_t shard, std::int64_t begin, std::int64_t end) {
     in_chunks(end - begin, rows_of_a_block, [&](std::int64_t from, std::int64_t to) {
       const std::int64_t first = begin + from, rows = to - from;
@@ -33,8 +31,8 @@ Gradients<T> Op::backward(const Inputs& in, const Options& options, const Run& r
       fetch_rows<T>(in.x, first, rows, x);
       fetch_rows<T>(cotangent.y, first * sizes["G"], rows * sizes["G"], dy);
       product.pull_back_input(rows, dy, grad.x.row({first}, rows * width));
-      product.pull_back_weight(rows, x, dy, dweight[shard]);
-      if (in.bias.given()) product.pull_back_bias(rows, dy, dbias[shard]);
+      product.pull_back_weight(rows, x, dy, dweight.at(shard));
+      product.pull_back_bias(rows, dy, dbias.at(shard));
     });
   });
   dweight.fold();

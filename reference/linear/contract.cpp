@@ -96,13 +96,14 @@ void Contraction<T>::pull_back_input(std::int64_t rows, std::span<const T> dy, s
 
 template <class T>
 void Contraction<T>::pull_back_weight(std::int64_t rows, std::span<const T> x, std::span<const T> dy,
-                                      Array<T>& dweight) const {
+                                      Array<T>* dweight) const {
+  if (dweight == nullptr) return;
   const std::size_t in = place(inputs()), out = place(outputs()), width = place(columns_[1] - columns_[0]);
   for (std::size_t i = 0; i < in; ++i) {
     for (std::size_t n = 0; n < place(rows); ++n) {
       for (std::size_t g = 0; g < place(groups_); ++g) {
         const std::size_t at = (i * place(groups_) + g) * place(width_) + place(columns_[0]);
-        add_scaled<T, T>(std::span<T>(dweight.values).subspan(at, width), x[n * in + i],
+        add_scaled<T, T>(std::span<T>(dweight->values).subspan(at, width), x[n * in + i],
                          dy.subspan(n * out + g * width, width));
       }
     }
@@ -110,12 +111,13 @@ void Contraction<T>::pull_back_weight(std::int64_t rows, std::span<const T> x, s
 }
 
 template <class T>
-void Contraction<T>::pull_back_bias(std::int64_t rows, std::span<const T> dy, Array<T>& dbias) const {
+void Contraction<T>::pull_back_bias(std::int64_t rows, std::span<const T> dy, Array<T>* dbias) const {
+  if (dbias == nullptr) return;
   const std::size_t out = place(outputs()), width = place(columns_[1] - columns_[0]);
   for (std::size_t n = 0; n < place(rows); ++n) {
     for (std::size_t g = 0; g < place(groups_); ++g) {
       const std::size_t at = g * place(width_) + place(columns_[0]);
-      for (std::size_t o = 0; o < width; ++o) dbias.values[at + o] += dy[n * out + g * width + o];
+      for (std::size_t o = 0; o < width; ++o) dbias->values[at + o] += dy[n * out + g * width + o];
     }
   }
 }

@@ -40,11 +40,11 @@ template <class T> class Contraction {
   std::int64_t inputs() const { return weight_->size(0); }
   std::int64_t outputs() const { return groups_ * (columns_[1] - columns_[0]); }
 
-  // x [rows, I], y [rows, G, end − begin]: overwritten by apply, added to the others.
+  // x [rows, I], y [rows, G, end − begin]: overwritten by apply, added to by the others. Null takes nothing.
   void apply(std::int64_t rows, std::span<const T> x, std::span<T> y) const;
   void pull_back_input(std::int64_t rows, std::span<const T> dy, std::span<T> dx) const;
-  void pull_back_weight(std::int64_t rows, std::span<const T> x, std::span<const T> dy, Array<T>& dweight) const;
-  void pull_back_bias(std::int64_t rows, std::span<const T> dy, Array<T>& dbias) const;
+  void pull_back_weight(std::int64_t rows, std::span<const T> x, std::span<const T> dy, Array<T>* dweight) const;
+  void pull_back_bias(std::int64_t rows, std::span<const T> dy, Array<T>* dbias) const;
 
  private:
   void fetch_row(std::int64_t i, std::span<Exact<T>> row) const;

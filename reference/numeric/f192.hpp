@@ -220,16 +220,26 @@ class f192 {
                                                                  const u64* a, const u64* b) {
     const u128 p02 = u128{a[0]} * b[2], p11 = u128{a[1]} * b[1], p20 = u128{a[2]} * b[0];
     const u128 p12 = u128{a[1]} * b[2], p21 = u128{a[2]} * b[1], p22 = u128{a[2]} * b[2];
+    u128 lower = p02 + p11;
+    u64 carry = lower < p11;
+    lower += p20;
+    carry += lower < p20;
     const u128 below = u128{high(u128{a[0]} * b[1])} + high(u128{a[1]} * b[0]);
-    const u128 c2 = below + low(p02) + low(p11) + low(p20);
-    const u128 c3 = u128{high(c2)} + high(p02) + high(p11) + high(p20) + low(p12) + low(p21);
-    const u128 c4 = p22 + high(c3) + high(p12) + high(p21);
-    const u64 shift = (high(c4) >> 63) ^ 1;  // the product of fractions is in [1/4, 1)
-    const u64 top = (high(c4) << shift) | ((low(c4) >> 63) & shift);
-    const u64 middle = (low(c4) << shift) | ((low(c3) >> 63) & shift);
-    const u64 bottom = (low(c3) << shift) | ((low(c2) >> 63) & shift);
-    return rounded(negative, exponent - static_cast<i64>(shift), top, middle, bottom,
-                   low(c2) << shift);
+    lower += below;
+    carry += lower < below;
+    u128 upper = p12 + p21;
+    u64 carry2 = upper < p21;
+    const u128 t = wide(carry, high(lower));
+    upper += t;
+    carry2 += upper < t;
+    u128 top = p22 + wide(carry2, high(upper));
+    u128 bottom = wide(low(upper), low(lower));
+    const u64 shift = (high(top) >> 63) ^ 1;  // the product of fractions is in [1/4, 1)
+    const u64 mask = u64{0} - shift;
+    top += wide(high(top) & mask, low(top) & mask) + ((low(upper) >> 63) & shift);
+    bottom += wide(high(bottom) & mask, low(bottom) & mask);
+    return rounded(negative, exponent - static_cast<i64>(shift), high(top), low(top), high(bottom),
+                   low(bottom));
   }
 
   // a + b, or a - b with flip = 1. The smaller number is cut off behind a fourth limb; a bit is
@@ -255,16 +265,21 @@ class f192 {
     y2 >>= right;
     // A difference is a sum with the complement. It carries out always, a sum says so by `carry`.
     const u64 mask = u64{0} - (a.negative_ ^ b.negative_ ^ flip);
-    const u128 s = u128{guard ^ mask} + (mask & 1);
-    const u128 s0 = u128{x.limb_[0]} + (y0 ^ mask) + high(s);
-    const u128 s1 = u128{x.limb_[1]} + (y1 ^ mask) + high(s0);
-    const u128 s2 = u128{x.limb_[2]} + (y2 ^ mask) + high(s1);
-    const u64 carry = high(s2) & ~mask;
+    const u64 one = mask & 1;
+    const u128 y_lower = wide(y0 ^ mask, guard ^ mask), y_upper = wide(y2 ^ mask, y1 ^ mask);
+    u128 lower = wide(x.limb_[0], 0) + y_lower;
+    u64 carry = lower < y_lower;
+    lower += one;
+    carry += lower < one;
+    u128 upper = wide(x.limb_[2], x.limb_[1]) + y_upper;
+    u64 carry_out = upper < y_upper;
+    upper += carry;
+    carry_out = (carry_out + (upper < carry)) & ~mask;
     // Make room for the carry first, then one shift to the left serves both cases.
-    const u64 t2 = (low(s2) >> 1) | (carry << 63);
-    const u64 t1 = (low(s1) >> 1) | (low(s2) << 63);
-    const u64 t0 = (low(s0) >> 1) | (low(s1) << 63);
-    const u64 t = (low(s) >> 1) | (low(s0) << 63);
+    const u64 t2 = (high(upper) >> 1) | (carry_out << 63);
+    const u64 t1 = low(upper >> 1);
+    const u64 t0 = (high(lower) >> 1) | (low(upper) << 63);
+    const u64 t = low(lower >> 1);
     if (t2 == 0) [[unlikely]] return sum_cancelled(negative, x.exponent_ + 1, t1, t0, t);
     const int up = std::countl_zero(t2), down = 63 - up;
     return rounded(negative, x.exponent_ + 1 - up, (t2 << up) | ((t1 >> 1) >> down),

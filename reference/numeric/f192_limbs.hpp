@@ -148,18 +148,17 @@ constexpr int normalise(Limbs<n>& a) {
 template <int n>
 [[gnu::always_inline]] constexpr Limbs<n> multiply_high(const Limbs<n>& a, const Limbs<n>& b) {
   Limbs<n> result{};
-  u128 column = 0;  // sums of fewer than 2^64 single limbs: no overflow
+  u128 column = 0;  // the running column; `carry` is what leaves its 128 bits
   repeat<n - 1>([&](auto i) { column += high(u128{a[i]} * b[n - 2 - i]); });
-  u128 next = 0;
   repeat<n>([&](auto c) {  // the column of weight n - 1 + c
+    u64 carry = 0;
     repeat<n - static_cast<int>(decltype(c)::value)>([&](auto i) {
       const u128 product = u128{a[c + i]} * b[n - 1 - i];
-      column += low(product);
-      next += high(product);
+      column += product;
+      carry += column < product ? 1 : 0;
     });
     if constexpr (c > 0) result[c - 1] = low(column);
-    column = next + high(column);
-    next = 0;
+    column = wide(carry, high(column));
   });
   result[n - 1] = low(column);
   return result;

@@ -1,6 +1,7 @@
-#include "reference/rms_norm/rms_row.hpp"
 #include "reference/rms_norm/rms_norm.hpp"
-#include "reference/operation/shards.hpp"
+
+#include "reference/linear/weight_sum.hpp"
+#include "reference/rms_norm/rms_row.hpp"
 
 namespace plumbline::rms_norm {
 
@@ -15,8 +16,7 @@ Gradients<T> Op::backward(const Inputs& in, const NormOptions& options, const Ru
   if (in.weight.given()) fetch<Exact<T>>(in.weight, {}, weight);
   Gradients<T> grad;
   grad.x = Array<T>(in.x.shape);
-  grad.weight = Array<T>({in.weight.given() ? axis.width : 0});
-  Shards<T> dweight(grad.weight, axis.rows);
+  WeightSum<T> dweight(in.weight, grad.weight, axis.rows);
   for_each_shard(run, axis.rows, [&](std::int64_t shard, std::int64_t begin, std::int64_t end) {
     Buffer<T> x(width), dy(width);
     for (std::int64_t row = begin; row < end; ++row) {
@@ -24,11 +24,10 @@ Gradients<T> Op::backward(const Inputs& in, const NormOptions& options, const Ru
       fetch_rows<T>(cotangent.y, row, 1, dy);
       const std::span<T> dx = std::span<T>(grad.x.values).subspan(static_cast<std::size_t>(row) * width, width);
       const T factor = rms_factor<T>(x, options.eps, [&] { return in.x.name + to_string(lead_of(in.x, row)); });
-      rms_pull_back<T>(x, factor, weight, dy, dx, dweight[shard].values);
+      rms_pull_back<T>(x, factor, weight, dy, dx, dweight.values(shard));
     }
   });
   dweight.fold();
-  if (!in.weight.given()) grad.weight = Array<T>();
   return grad;
 }
 

@@ -1,5 +1,6 @@
-#include "reference/rms_norm/rms_row.hpp"
 #include "reference/rms_norm/rms_norm.hpp"
+
+#include "reference/rms_norm/rms_row.hpp"
 
 namespace plumbline::rms_norm {
 

@@ -47,6 +47,9 @@ struct StoredTensor {
   std::int64_t size(std::size_t axis) const { return shape[axis]; }
 };
 
+// The same tensor with an axis of size 1 put in front of `axis`; remainder and scale follow.
+StoredTensor with_axis(const StoredTensor& tensor, std::size_t axis);
+
 using Place = std::initializer_list<std::int64_t>;
 std::int64_t integer_at(const StoredTensor& tensor, Index index);
 bool boolean_at(const StoredTensor& tensor, Index index);

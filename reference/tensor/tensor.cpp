@@ -36,6 +36,15 @@ std::string to_string(Index index) {
 }
 std::string to_string(const Shape& shape) { return to_string(Index(shape)); }
 
+StoredTensor with_axis(const StoredTensor& tensor, std::size_t axis) {
+  StoredTensor wider = tensor;
+  wider.shape.insert(wider.shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);
+  wider.stride.insert(wider.stride.begin() + static_cast<std::ptrdiff_t>(axis), 0);
+  if (tensor.low) wider.low = std::make_shared<StoredTensor>(with_axis(*tensor.low, axis));
+  if (tensor.scale) wider.scale = std::make_shared<StoredTensor>(with_axis(*tensor.scale, axis));
+  return wider;
+}
+
 namespace {
 
 std::int64_t offset_of(const StoredTensor& tensor, Index index) {

@@ -5,8 +5,10 @@
 // shrunk shape keeps simple contents. Doubles are made from their bits: an even spread over exponents, which a
 // uniform distribution never reaches.
 #pragma once
+#include <gtest/gtest.h>
 #include <rapidcheck.h>
-#include <rapidcheck/gtest.h>
+
+#include <rapidcheck/gtest.h>  // after gtest.h
 
 #include <bit>
 #include <cmath>
