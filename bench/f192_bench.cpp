@@ -25,8 +25,7 @@ using Bin50 = mp::number<mp::cpp_bin_float<50>, mp::et_off>;
 constexpr int size = 256;
 
 // Full-width numbers in [1/2, 2) with mixed signs.
-template <class T>
-std::vector<T> numbers(std::uint64_t seed) {
+template <class T> std::vector<T> numbers(std::uint64_t seed) {
   std::vector<T> result;
   for (int i = 0; i < size; ++i) {
     T x = 0;
@@ -40,13 +39,11 @@ std::vector<T> numbers(std::uint64_t seed) {
   return result;
 }
 
-template <class T>
-struct Operations {
+template <class T> struct Operations {
   std::vector<T> a = numbers<T>(1), b = numbers<T>(2), c = numbers<T>(3), out = c;
   T sum = 0;
 
-  template <class F>
-  double nanoseconds(int repeat, F&& operation) {
+  template <class F> double nanoseconds(int repeat, F&& operation) {
     const auto start = std::chrono::steady_clock::now();
     for (int r = 0; r < repeat; ++r) {
       operation(*this);
@@ -56,21 +53,41 @@ struct Operations {
     return spent.count() / repeat / size;
   }
 
-  void multiply() { for (int i = 0; i < size; ++i) out[at(i)] = a[at(i)] * b[at(i)]; }
-  void add() { for (int i = 0; i < size; ++i) out[at(i)] = a[at(i)] + b[at(i)]; }
-  void multiply_add() { for (int i = 0; i < size; ++i) out[at(i)] = c[at(i)] + a[at(i)] * b[at(i)]; }
+  void multiply() {
+    for (int i = 0; i < size; ++i) out[at(i)] = a[at(i)] * b[at(i)];
+  }
+  void add() {
+    for (int i = 0; i < size; ++i) out[at(i)] = a[at(i)] + b[at(i)];
+  }
+  void multiply_add() {
+    for (int i = 0; i < size; ++i) out[at(i)] = c[at(i)] + a[at(i)] * b[at(i)];
+  }
   void chain() {
     T total = 0;
     for (int i = 0; i < size; ++i) total += a[at(i)] * b[at(i)];
     sum = total;
   }
-  void reciprocal() { for (int i = 0; i < size; ++i) out[at(i)] = 1 / a[at(i)]; }
-  void root() { for (int i = 0; i < size; ++i) out[at(i)] = sqrt(abs(a[at(i)])); }
-  void exponential() { for (int i = 0; i < size; ++i) out[at(i)] = exp(a[at(i)]); }
-  void logarithm() { for (int i = 0; i < size; ++i) out[at(i)] = log(abs(a[at(i)])); }
-  void exponential_minus_one() { for (int i = 0; i < size; ++i) out[at(i)] = expm1(a[at(i)]); }
-  void power() { for (int i = 0; i < size; ++i) out[at(i)] = pow(abs(a[at(i)]), b[at(i)]); }
-  void sine() { for (int i = 0; i < size; ++i) out[at(i)] = sin(a[at(i)]); }
+  void reciprocal() {
+    for (int i = 0; i < size; ++i) out[at(i)] = 1 / a[at(i)];
+  }
+  void root() {
+    for (int i = 0; i < size; ++i) out[at(i)] = sqrt(abs(a[at(i)]));
+  }
+  void exponential() {
+    for (int i = 0; i < size; ++i) out[at(i)] = exp(a[at(i)]);
+  }
+  void logarithm() {
+    for (int i = 0; i < size; ++i) out[at(i)] = log(abs(a[at(i)]));
+  }
+  void exponential_minus_one() {
+    for (int i = 0; i < size; ++i) out[at(i)] = expm1(a[at(i)]);
+  }
+  void power() {
+    for (int i = 0; i < size; ++i) out[at(i)] = pow(abs(a[at(i)]), b[at(i)]);
+  }
+  void sine() {
+    for (int i = 0; i < size; ++i) out[at(i)] = sin(a[at(i)]);
+  }
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 };
@@ -80,8 +97,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-template <class F>
-void compare(const std::string& name, int repeat, F&& operation) {
+template <class F> void compare(const std::string& name, int repeat, F&& operation) {
   static Operations<f192> own;
   static Operations<Mpfr> mpfr;
   static Operations<Bin50> bin50;

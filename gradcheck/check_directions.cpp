@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "gradcheck/check_input.hpp"
-#include "reference/error.hpp"
 
 namespace plumbline::differences {
 namespace {
@@ -33,21 +32,66 @@ mp100 InputCheck::product(std::span<const Displaced> direction) const {
   return total;
 }
 
+// The half that holds more of the excess, again and again. Slopes along one direction add up, so one of the two
+// halves is enough to look at. False: the element in the end is right.
+bool InputCheck::find_wrong_element(std::span<const Displaced> direction, mp100 excess) {
+  while (direction.size() > 1) {
+    const std::span<const Displaced> half = direction.first(direction.size() / 2);
+    const mp100 inside = product(half) - function().slope(half, report_.step).value;
+    const mp100 outside = excess - inside;
+    const bool in_half = magnitude(inside) >= magnitude(outside);
+    direction = in_half ? half : direction.subspan(half.size());
+    excess = in_half ? inside : outside;
+  }
+  const Displaced alone[] = {{direction.front().at, 1}};
+  return !judge_element(alone[0].at, function().slope(alone, report_.step));
+}
+
+// False: it says nothing, the differences have no value.
+bool InputCheck::check_direction(std::span<const Displaced> direction, const Slope& slope, std::int64_t number) {
+  const mp100 along = product(direction);
+  Judgement judged = judge_along(along, slope, direction);
+  if (judged.verdict == Verdict::unchecked) return false;
+  if (judged.verdict == Verdict::agrees) note_worst({{}, decimal(along), decimal(judged.slope), judged.digits, {}});
+  if (judged.verdict == Verdict::at_resolution) report_.at_resolution = static_cast<std::int64_t>(finite_.size());
+  while (judged.verdict == Verdict::wrong && report_.wrong.size() < settings_.named) {
+    if (!find_wrong_element(direction, product(direction) - judged.slope)) {
+      report_.failure = "disagrees along direction " + std::to_string(number) + ", but no element does";
+      break;
+    }
+    judged = judge_along(product(direction), slope, direction);
+  }
+  return true;
+}
+
 void InputCheck::check_directions() {
+  // NaN would spoil every product it enters: such elements first, each on its own.
+  std::size_t broken = 0;
+  for (const std::size_t at : finite_) {
+    if (is_finite(gradient_[at])) continue;
+    if (++broken > settings_.named) {
+      report_.failure = "more than " + std::to_string(settings_.named) + " elements are not finite";
+      return;
+    }
+    const Displaced alone[] = {{at, 1}};
+    judge_element(at, function().slope(alone, report_.step));
+  }
   report_.directions = std::max<std::int64_t>(settings_.directions, 1);
   std::vector<std::vector<Displaced>> directions(static_cast<std::size_t>(report_.directions));
   for (std::size_t d = 0; d < directions.size(); ++d) {
-    for (const std::size_t at : finite_) directions[d].push_back({at, weight_of(settings_.seed, d, at)});
+    for (const std::size_t at : finite_) {
+      if (is_finite(right_[at])) directions[d].push_back({at, weight_of(settings_.seed, d, at)});
+    }
   }
   const std::vector<Slope> found = slopes(directions, surrogate_);
   bool covered = true;
   for (std::size_t d = 0; d < directions.size(); ++d) {
-    const auto direction = static_cast<std::int64_t>(d);
-    note_kinks(found[d], {}, direction);
-    covered = check_direction(directions[d], found[d], direction) && covered;
+    const auto number = static_cast<std::int64_t>(d);
+    note_kinks(found[d], {}, number);
+    covered = check_direction(directions[d], found[d], number) && covered;
   }
-  // Elements found wrong have been counted already.
-  const std::int64_t named_wrong = report_.wrong_elements;
-  if (covered) report_.checked += static_cast<std::int64_t>(finite_.size()) - named_wrong;
+  if (covered) report_.checked = report_.coordinates;
   measure_distance(directions);
 }
+
+}  // namespace plumbline::differences

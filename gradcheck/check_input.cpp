@@ -7,11 +7,8 @@
 #include <thread>
 
 namespace plumbline::differences {
-namespace {
 
 std::string decimal(const mp100& x) { return x.str(40, std::ios_base::scientific); }
-
-}  // namespace
 
 InputCheck::InputCheck(const Operation& operation, const Problem& problem, const Cotangents& all,
                        const std::string& input, const std::vector<mp100>& gradient,

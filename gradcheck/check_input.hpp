@@ -9,6 +9,8 @@
 
 namespace plumbline::differences {
 
+std::string decimal(const mp100& x);  // 40 digits after the point
+
 class InputCheck {
  public:
   InputCheck(const Operation& operation, const Problem& problem, const Cotangents& all, const std::string& input,
@@ -19,8 +21,8 @@ class InputCheck {
   void check_not_finite();
   void check_coordinates();
   void check_directions();
-  void check_direction(std::int64_t direction, const Slope& slope);
-  bool find_wrong_element(std::span<const Displaced> direction, const mp100& excess);
+  bool check_direction(std::span<const Displaced> direction, const Slope& slope, std::int64_t number);
+  bool find_wrong_element(std::span<const Displaced> direction, mp100 excess);
   void measure_distance(const std::vector<std::vector<Displaced>>& displacements);
 
   // Slopes of many displacements, on the threads of the settings.

@@ -75,7 +75,8 @@ std::vector<Fault> faults() {
       {"text_after_object", "{} x", 0, "f header: found parse error"},
       {"nul_after_object", std::string("{}\0", 3), 0, "f header: found a NUL byte"},
       {"comment", "{/* */}", 0, "f header: found parse error"},
-      {"trailing_comma", "{" + std::string("\"in.x\":{") + good + "},}", 8, "f header: found parse error"},
+      {"trailing_comma", "{" + std::string("\"in.x\":{") + good + "},}", 8,
+       "f header: found parse error"},
       {"single_quotes", "{'a':1}", 0, "f header: found parse error"},
       {"latin1", "{\"\xe9\":1}", 0, "f header: found bytes that are not UTF-8"},
       {"overlong_utf8", "{\"\xc0\xaf\":1}", 0, "f header: found bytes that are not UTF-8"},
@@ -101,23 +102,33 @@ std::vector<Fault> faults() {
        "f header: found the name \"__metadata__\" twice"},
       {"duplicate_metadata_key", R"({"__metadata__":{"a":"1","a":"2"}})", 0,
        "f header __metadata__: found the key \"a\" twice"},
-      {"duplicate_field", one_tensor(good + R"(,"shape":[2])"), 8, "f tensor in.x: found the field \"shape\" twice"},
-      {"extra_field", one_tensor(good + R"(,"strides":[1])"), 8, "f tensor in.x: found the field \"strides\""},
-      {"empty_tensor_name", "{\"\":{" + good + "}}", 8, "f header: found a tensor with an empty name"},
-      {"metadata_is_null", R"({"__metadata__":null})", 0, "f header __metadata__: found null, expected an object"},
+      {"duplicate_field", one_tensor(good + R"(,"shape":[2])"), 8,
+       "f tensor in.x: found the field \"shape\" twice"},
+      {"extra_field", one_tensor(good + R"(,"strides":[1])"), 8,
+       "f tensor in.x: found the field \"strides\""},
+      {"empty_tensor_name", "{\"\":{" + good + "}}", 8,
+       "f header: found a tensor with an empty name"},
+      {"metadata_is_null", R"({"__metadata__":null})", 0,
+       "f header __metadata__: found null, expected an object"},
       {"metadata_is_array", R"({"__metadata__":[]})", 0, "f header __metadata__: found an array"},
-      {"metadata_number", R"({"__metadata__":{"a":1}})", 0, "f header __metadata__ a: found the number 1"},
+      {"metadata_number", R"({"__metadata__":{"a":1}})", 0,
+       "f header __metadata__ a: found the number 1"},
       {"metadata_null", R"({"__metadata__":{"a":null}})", 0, "f header __metadata__ a: found null"},
-      {"metadata_object", R"({"__metadata__":{"a":{}}})", 0, "f header __metadata__ a: found an object"},
-      {"metadata_boolean", R"({"__metadata__":{"a":true}})", 0, "f header __metadata__ a: found true"},
+      {"metadata_object", R"({"__metadata__":{"a":{}}})", 0,
+       "f header __metadata__ a: found an object"},
+      {"metadata_boolean", R"({"__metadata__":{"a":true}})", 0,
+       "f header __metadata__ a: found true"},
       {"tensor_null", R"({"in.x":null})", 0, "f tensor in.x: found null"},
       {"tensor_string", R"({"in.x":"F32"})", 0, "f tensor in.x: found the string \"F32\""},
       {"tensor_number", R"({"in.x":-3})", 0, "f tensor in.x: found the number -3"},
       {"tensor_array", R"({"in.x":[]})", 0, "f tensor in.x: found an array"},
       {"tensor_empty", R"({"in.x":{}})", 0, "f tensor in.x: found no dtype"},
-      {"no_dtype", one_tensor(R"("shape":[2],"data_offsets":[0,8])"), 8, "f tensor in.x: found no dtype"},
-      {"no_shape", one_tensor(R"("dtype":"F32","data_offsets":[0,8])"), 8, "f tensor in.x: found no shape"},
-      {"no_offsets", one_tensor(R"("dtype":"F32","shape":[2])"), 8, "f tensor in.x: found no data_offsets"},
+      {"no_dtype", one_tensor(R"("shape":[2],"data_offsets":[0,8])"), 8,
+       "f tensor in.x: found no dtype"},
+      {"no_shape", one_tensor(R"("dtype":"F32","data_offsets":[0,8])"), 8,
+       "f tensor in.x: found no shape"},
+      {"no_offsets", one_tensor(R"("dtype":"F32","shape":[2])"), 8,
+       "f tensor in.x: found no data_offsets"},
       {"unknown_dtype", one_tensor(R"("dtype":"F4","shape":[2],"data_offsets":[0,8])"), 8,
        "f tensor in.x dtype: found \"F4\", expected one of F64"},
       {"lower_case_dtype", one_tensor(R"("dtype":"f32","shape":[2],"data_offsets":[0,8])"), 8,
@@ -138,10 +149,14 @@ std::vector<Fault> faults() {
       {"size_string", shaped("[\"2\"]"), 8, "f tensor in.x shape: found the string \"2\""},
       {"size_boolean", shaped("[true]"), 8, "f tensor in.x shape: found true"},
       {"size_nested", shaped("[[2]]"), 8, "f tensor in.x shape: found an array"},
-      {"size_2_63", shaped("[9223372036854775808]"), 8, "f tensor in.x shape: found the number 9223372036854775808"},
-      {"size_2_64", shaped("[18446744073709551616]"), 8, "f tensor in.x shape: found the number 18446744073709551616"},
-      {"product_overflows", shaped("[4294967296,4294967296]"), 8, "f tensor in.x shape: found [4294967296, 4294967296]"},
-      {"bytes_overflow", shaped("[4611686018427387904]"), 8, "f tensor in.x shape: found [4611686018427387904]"},
+      {"size_2_63", shaped("[9223372036854775808]"), 8,
+       "f tensor in.x shape: found the number 9223372036854775808"},
+      {"size_2_64", shaped("[18446744073709551616]"), 8,
+       "f tensor in.x shape: found the number 18446744073709551616"},
+      {"product_overflows", shaped("[4294967296,4294967296]"), 8,
+       "f tensor in.x shape: found [4294967296, 4294967296]"},
+      {"bytes_overflow", shaped("[4611686018427387904]"), 8,
+       "f tensor in.x shape: found [4611686018427387904]"},
       {"product_wraps_to_right_size", shaped("[2,9223372036854775807,9223372036854775807]"), 8,
        "f tensor in.x shape: found [2,"},
       {"zero_hides_overflow", shaped("[0,4611686018427387904,4611686018427387904]", "[0,0]"), 0,
@@ -150,20 +165,30 @@ std::vector<Fault> faults() {
        "f tensor in.x shape: found more than 32 numbers"},
       {"offsets_empty", shaped("[2]", "[]"), 8, "f tensor in.x data_offsets: found []"},
       {"offsets_one", shaped("[2]", "[0]"), 8, "f tensor in.x data_offsets: found [0]"},
-      {"offsets_three", shaped("[2]", "[0,8,8]"), 8, "f tensor in.x data_offsets: found more than 2 numbers"},
-      {"offsets_string", shaped("[2]", "[\"0\",8]"), 8, "f tensor in.x data_offsets: found the string \"0\""},
-      {"offsets_negative", shaped("[2]", "[-8,0]"), 8, "f tensor in.x data_offsets: found the number -8"},
-      {"offsets_backwards", shaped("[2]", "[8,0]"), 8, "f tensor in.x data_offsets: found [8, 0], expected begin"},
+      {"offsets_three", shaped("[2]", "[0,8,8]"), 8,
+       "f tensor in.x data_offsets: found more than 2 numbers"},
+      {"offsets_string", shaped("[2]", "[\"0\",8]"), 8,
+       "f tensor in.x data_offsets: found the string \"0\""},
+      {"offsets_negative", shaped("[2]", "[-8,0]"), 8,
+       "f tensor in.x data_offsets: found the number -8"},
+      {"offsets_backwards", shaped("[2]", "[8,0]"), 8,
+       "f tensor in.x data_offsets: found [8, 0], expected begin"},
       {"offsets_huge", shaped("[2]", "[0,18446744073709551615]"), 8,
        "f tensor in.x data_offsets: found the number 18446744073709551615"},
-      {"offsets_too_short", shaped("[2]", "[0,4]"), 4, "f tensor in.x data_offsets: found [0, 4], 4 bytes, expected 8"},
-      {"offsets_too_long", shaped("[2]", "[0,12]"), 12, "f tensor in.x data_offsets: found [0, 12], 12 bytes"},
-      {"scalar_of_nothing", shaped("[]", "[0,0]"), 0, "f tensor in.x data_offsets: found [0, 0], 0 bytes, expected 4"},
-      {"data_cut_off", one_tensor(good), 7, "f tensor in.x data_offsets: found [0, 8], expected an end within the 7"},
-      {"no_data", one_tensor(good), 0, "f tensor in.x data_offsets: found [0, 8], expected an end within the 0"},
+      {"offsets_too_short", shaped("[2]", "[0,4]"), 4,
+       "f tensor in.x data_offsets: found [0, 4], 4 bytes, expected 8"},
+      {"offsets_too_long", shaped("[2]", "[0,12]"), 12,
+       "f tensor in.x data_offsets: found [0, 12], 12 bytes"},
+      {"scalar_of_nothing", shaped("[]", "[0,0]"), 0,
+       "f tensor in.x data_offsets: found [0, 0], 0 bytes, expected 4"},
+      {"data_cut_off", one_tensor(good), 7,
+       "f tensor in.x data_offsets: found [0, 8], expected an end within the 7"},
+      {"no_data", one_tensor(good), 0,
+       "f tensor in.x data_offsets: found [0, 8], expected an end within the 0"},
       {"trailing_byte", one_tensor(good), 9, "f: found 1 bytes after the last tensor"},
       {"data_without_tensors", "{}", 1, "f: found 1 bytes after the last tensor"},
-      {"gap_at_start", shaped("[2]", "[1,9]"), 9, "f tensor in.x data_offsets: found [1, 9], after a gap"},
+      {"gap_at_start", shaped("[2]", "[1,9]"), 9,
+       "f tensor in.x data_offsets: found [1, 9], after a gap"},
       {"gap_between", two(R"([1],"data_offsets":[0,1])", R"([1],"data_offsets":[2,3])"), 3,
        "f tensor b data_offsets: found [2, 3], after a gap"},
       {"overlap", two(R"([2],"data_offsets":[0,2])", R"([2],"data_offsets":[1,3])"), 3,
@@ -172,7 +197,8 @@ std::vector<Fault> faults() {
        "f tensor b data_offsets: found [0, 2], overlapping a"},
       {"empty_inside_another", two(R"([2],"data_offsets":[0,2])", R"([0],"data_offsets":[1,1])"), 2,
        "f tensor b data_offsets: found [1, 1], overlapping a"},
-      {"empty_beyond_the_end", shaped("[0]", "[5,5]"), 0, "f tensor in.x data_offsets: found [5, 5], expected an end"},
+      {"empty_beyond_the_end", shaped("[0]", "[5,5]"), 0,
+       "f tensor in.x data_offsets: found [5, 5], expected an end"},
       {"newline_in_name", "{\"a\\nb\":{}}", 0, "f tensor a\\nb: found no dtype"},
       {"escape_in_name", "{\"a\\u001b[31m\":{}}", 0, "f tensor a\\x1b[31m: found no dtype"},
       {"nul_in_name", "{\"a\\u0000\":{}}", 0, "f tensor a\\x00: found no dtype"},
@@ -210,13 +236,15 @@ TEST(Safetensors, LengthsThatLie) {
             "f: found a header of 18446744073709551615 bytes, expected at most 100000000 bytes");
   EXPECT_EQ(error_of(length(100'000'001, "{}")),
             "f: found a header of 100000001 bytes, expected at most 100000000 bytes");
-  EXPECT_EQ(error_of(length(huge - 7, "{}")).substr(0, 40), "f: found a header of 1844674407370955160");
+  EXPECT_EQ(error_of(length(huge - 7, "{}")).substr(0, 40),
+            "f: found a header of 1844674407370955160");
 }
 
 TEST(Safetensors, EveryCutOfAGoodFileIsRefused) {
   const std::string file = framed("{\"__metadata__\":{\"k\":\"v\"},\"in.x\":{" + good + "}}  ", 8);
   EXPECT_EQ(error_of(file), "no error");
-  for (std::size_t size = 0; size < file.size(); ++size) EXPECT_NE(error_of(file.substr(0, size)), "no error") << size;
+  for (std::size_t size = 0; size < file.size(); ++size)
+    EXPECT_NE(error_of(file.substr(0, size)), "no error") << size;
 }
 
 TEST(Safetensors, ReadsWhatOthersWrite) {
@@ -244,7 +272,9 @@ TEST(Safetensors, ReadsWhatOthersWrite) {
 
 TEST(Safetensors, ReadsAFileOfNothing) {
   EXPECT_TRUE(SafetensorsFile::from_memory(bytes_of(framed("{}", 0)), "f").tensors().empty());
-  EXPECT_TRUE(SafetensorsFile::from_memory(bytes_of(framed(R"({"__metadata__":{}})", 0)), "f").metadata().empty());
+  EXPECT_TRUE(SafetensorsFile::from_memory(bytes_of(framed(R"({"__metadata__":{}})", 0)), "f")
+                  .metadata()
+                  .empty());
 }
 
 class Files : public testing::Test {
@@ -256,8 +286,8 @@ class Files : public testing::Test {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("plumbline_safetensors_" + std::to_string(::getpid()));
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() /
+                                       ("plumbline_safetensors_" + std::to_string(::getpid()));
 };
 
 std::vector<TensorBytes> some_tensors() {
@@ -285,7 +315,8 @@ TEST_F(Files, SameContentSameBytes) {
   EXPECT_EQ(names, "in.i in.a in.b in.h in.z ");  // widest dtypes first, then names
   // Read and written again, nothing changes.
   std::vector<TensorBytes> again;
-  for (const FileTensor& each : file.tensors()) again.push_back({each.name, each.dtype, each.shape, file.data(each)});
+  for (const FileTensor& each : file.tensors())
+    again.push_back({each.name, each.dtype, each.shape, file.data(each)});
   write_safetensors(path("c"), again, file.metadata());
   EXPECT_EQ(content(path("a")), content(path("c")));
   EXPECT_EQ(content(path("a")).substr(8, 44), R"({"__metadata__":{"a":"","k":"v\n\"é"},"in.i)");
@@ -296,7 +327,8 @@ TEST_F(Files, AFileMayReplaceTheOneItIsReadFrom) {
   const std::string before = content(path("a"));
   const SafetensorsFile file = SafetensorsFile::open(path("a"));
   std::vector<TensorBytes> same;
-  for (const FileTensor& each : file.tensors()) same.push_back({each.name, each.dtype, each.shape, file.data(each)});
+  for (const FileTensor& each : file.tensors())
+    same.push_back({each.name, each.dtype, each.shape, file.data(each)});
   write_safetensors(path("a"), same, {});
   EXPECT_EQ(content(path("a")), before);
 }
@@ -347,8 +379,10 @@ TEST(StrictJson, RefusesWhatIsLoose) {
   EXPECT_EQ(error(R"({"a":{"b":1,"b":2}})"), "the key \"b\" twice");
   EXPECT_EQ(error(repeated("[", 9)), "JSON nested deeper than 8 levels");
   EXPECT_EQ(error(repeated("[", 8) + repeated("]", 8)), "no error");
-  for (const char* text : {"", " ", "NaN", "[Infinity]", "[-Infinity]", "1e999", "{\"a\":1,}", "[1 2]", "1 2", "//\n1",
-                           "'a'", "{a:1}", "01", "+1", ".5", "0x10", "\"\t\"", "tru", "\xef\xbb\xbf{}", "\xff"}) {
+  for (const char* text :
+       {"",      " ",    "NaN",    "[Infinity]", "[-Infinity]",    "1e999", "{\"a\":1,}",
+        "[1 2]", "1 2",  "//\n1",  "'a'",        "{a:1}",          "01",    "+1",
+        ".5",    "0x10", "\"\t\"", "tru",        "\xef\xbb\xbf{}", "\xff"}) {
     EXPECT_NE(error(text), "no error") << text;
   }
   EXPECT_EQ(error(std::string("1\0", 2)), "a NUL byte");

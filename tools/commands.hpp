@@ -18,7 +18,7 @@ void add_info(CLI::App& app);
 
 inline CLI::RuntimeError numbers_disagree() { return CLI::RuntimeError(1); }
 
-void print(const std::string& text);           // to stdout; Error when it cannot be written
-void print_json(const nlohmann::json& json);   // two blanks of indent, one value
+void print(const std::string& text);          // to stdout; Error when it cannot be written
+void print_json(const nlohmann::json& json);  // two blanks of indent, one value
 
 }  // namespace plumbline

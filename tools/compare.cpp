@@ -23,16 +23,20 @@ ComparedFile open(const std::string& path) {
   ComparedFile compared;
   compared.path = file.path();
   for (const FileTensor& tensor : file.tensors()) compared.tensors.push_back(file.stored(tensor));
-  if (file.metadata().contains("plumbline")) compared.precision = read_case_metadata(file).precision;
+  if (file.metadata().contains("plumbline"))
+    compared.precision = read_case_metadata(file).precision;
   return compared;
 }
 
-std::string short_number(long double value) { return fmt::format("{:.3g}", static_cast<double>(value)); }
+std::string short_number(long double value) {
+  return fmt::format("{:.3g}", static_cast<double>(value));
+}
 
 std::vector<std::string> row_of(const TensorComparison& tensor) {
   const std::string name = printable(tensor.golden), shape = to_string(tensor.shape);
   const std::string verdict(name_of(tensor.agreement));
-  if (tensor.agreement == Agreement::not_in_actual) return {name, shape, "", "", "", "", "", "", verdict};
+  if (tensor.agreement == Agreement::not_in_actual)
+    return {name, shape, "", "", "", "", "", "", verdict};
   const std::string dtype(name_of(tensor.dtype));
   if (!tensor.real || tensor.count == 0) {
     return {name, shape, dtype, "", "", "", "", tensor.real ? "" : "equal", verdict};
@@ -49,15 +53,18 @@ std::vector<std::string> row_of(const TensorComparison& tensor) {
 }
 
 void print_worst(const TensorComparison& tensor) {
-  if (!tensor.reason.empty()) print(fmt::format("{}: {}\n", printable(tensor.golden), tensor.reason));
+  if (!tensor.reason.empty())
+    print(fmt::format("{}: {}\n", printable(tensor.golden), tensor.reason));
   if (!tensor.has_worst) return;
   const std::string place = printable(tensor.golden) + to_string(tensor.worst);
   if (!tensor.real) {
-    print(fmt::format("{}: golden {}, actual {}\n", place, tensor.worst_golden_integer, tensor.worst_actual_integer));
+    print(fmt::format("{}: golden {}, actual {}\n", place, tensor.worst_golden_integer,
+                      tensor.worst_actual_integer));
     return;
   }
   print(fmt::format("{}: golden {} ({}), actual {} ({})\n", place, decimal(tensor.worst_golden),
-                    hexadecimal(tensor.worst_golden), decimal(tensor.worst_actual), hexadecimal(tensor.worst_actual)));
+                    hexadecimal(tensor.worst_golden), decimal(tensor.worst_actual),
+                    hexadecimal(tensor.worst_actual)));
 }
 
 void print_names(const char* what, const std::vector<std::string>& names) {
@@ -68,7 +75,9 @@ void print_names(const char* what, const std::vector<std::string>& names) {
 }
 
 void print_text(const Comparison& comparison) {
-  TextTable table{{"tensor", "shape", "dtype", "max abs", "max rel", "/ largest", "ulp", "limit", "verdict"}, {}};
+  TextTable table{
+      {"tensor", "shape", "dtype", "max abs", "max rel", "/ largest", "ulp", "limit", "verdict"},
+      {}};
   for (const TensorComparison& tensor : comparison.tensors) table.rows.push_back(row_of(tensor));
   print(as_text(table));
   bool first = true;
@@ -98,14 +107,20 @@ void run(const Arguments& arguments) {
 void add_compare(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* const command = app.add_subcommand("compare", "Compare the results in two files");
-  command->add_option("golden", arguments->golden, "the file that is right")->required()->type_name("GOLDEN");
-  command->add_option("actual", arguments->actual, "the file to judge: its out.* and grad.*, else its peer.*")
+  command->add_option("golden", arguments->golden, "the file that is right")
+      ->required()
+      ->type_name("GOLDEN");
+  command
+      ->add_option("actual", arguments->actual,
+                   "the file to judge: its out.* and grad.*, else its peer.*")
       ->required()
       ->type_name("ACTUAL");
   command->add_flag("--json", arguments->json, "the same as JSON");
   command->footer(
-      "A tensor agrees when no difference exceeds its limit times the golden tensor's largest finite value. NaN and\n"
-      "infinities must stand in the same places; integers and flags must be equal. Exit code 1 when one disagrees.\n"
+      "A tensor agrees when no difference exceeds its limit times the golden tensor's largest "
+      "finite value. NaN and\n"
+      "infinities must stand in the same places; integers and flags must be equal. Exit code 1 "
+      "when one disagrees.\n"
       "Examples:\n"
       "  plumbline compare golden.safetensors kernel.safetensors\n"
       "  plumbline compare golden.safetensors peer_case.safetensors --json");

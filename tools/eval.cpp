@@ -16,7 +16,7 @@ namespace {
 
 struct Arguments {
   std::string path, output, precision, schedule, outputs;
-  bool gradient = false, has_schedule = false, has_outputs = false;
+  bool gradient = false, has_precision = false, has_schedule = false, has_outputs = false;
   int threads = 0;  // 0: one for each core
 };
 
@@ -26,7 +26,8 @@ std::vector<std::string> names_in(const std::string& list) {
   for (std::size_t start = 0;;) {
     const std::size_t comma = list.find(',', start);
     const std::string name = list.substr(start, comma - start);
-    if (name.empty()) throw Error("--outputs", in_quotes(list), "names with commas between them, or all");
+    if (name.empty())
+      throw Error("--outputs", in_quotes(list), "names with commas between them, or all");
     names.push_back(name);
     if (comma == std::string::npos) return names;
     start = comma + 1;
@@ -36,7 +37,8 @@ std::vector<std::string> names_in(const std::string& list) {
 int threads_of(const Arguments& arguments) {
   constexpr int most = 1024;
   if (arguments.threads < 0 || arguments.threads > most) {
-    throw Error("--threads", std::to_string(arguments.threads), "0 (all cores) to " + std::to_string(most));
+    throw Error("--threads", std::to_string(arguments.threads),
+                "0 (all cores) to " + std::to_string(most));
   }
   if (arguments.threads > 0) return arguments.threads;
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -44,13 +46,16 @@ int threads_of(const Arguments& arguments) {
 
 void print_value(const char* place, const Value& value) {
   print(fmt::format("{}.{:<20} {}", place, value.name, to_string(value.shape)));
-  if (value.shape.empty() && value.kind == Kind::real) print(fmt::format(" = {:.17g}", value.high.at(0)));
+  if (value.shape.empty() && value.kind == Kind::real)
+    print(fmt::format(" = {:.17g}", value.high.at(0)));
   print("\n");
 }
 
 void print_work(const char* direction, const Work& work) {
-  print(fmt::format("{}: {} evaluations, {} logits for normalisers, {} rows fetched, peak {} bytes in a row\n",
-                    direction, work.evaluations, work.normaliser_evaluations, work.rows_fetched, work.peak_bytes));
+  print(fmt::format(
+      "{}: {} evaluations, {} logits for normalisers, {} rows fetched, peak {} bytes in a row\n",
+      direction, work.evaluations, work.normaliser_evaluations, work.rows_fetched,
+      work.peak_bytes));
 }
 
 void run(const Arguments& arguments) {
@@ -58,7 +63,7 @@ void run(const Arguments& arguments) {
   how.backward = arguments.gradient;
   how.threads = threads_of(arguments);
   std::optional<Precision> asked;
-  if (!arguments.precision.empty()) asked = precision_named(arguments.precision, "--precision");
+  if (arguments.has_precision) asked = precision_named(arguments.precision, "--precision");
   Case problem = load_case(arguments.path);
   how.precision = asked ? *asked : problem.metadata.precision.value_or(Precision::f192);
   if (arguments.has_schedule) {
@@ -88,28 +93,42 @@ void run(const Arguments& arguments) {
 
 void add_eval(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* const command = app.add_subcommand("eval", "Evaluate a case: its outputs, and gradients if asked for");
-  command->add_option("case", arguments->path, "the case, a safetensors file")->required()->type_name("CASE");
+  CLI::App* const command =
+      app.add_subcommand("eval", "Evaluate a case: its outputs, and gradients if asked for");
+  command->add_option("case", arguments->path, "the case, a safetensors file")
+      ->required()
+      ->type_name("CASE");
   command->add_option("-o,--output", arguments->output, "where the case with its results goes")
       ->required()
       ->type_name("OUT");
-  command->add_option("--precision", arguments->precision,
-                      "f32, f64, f192, mp50 or mp100; else what the case says, else f192")
-      ->type_name("P");
+  CLI::Option* const precision =
+      command
+          ->add_option("--precision", arguments->precision,
+                       "f32, f64, f192, mp50 or mp100; else what the case says, else f192")
+          ->type_name("P");
   command->add_flag("--grad", arguments->gradient, "every gradient too");
   CLI::Option* const schedule =
-      command->add_option("--schedule", arguments->schedule, "order of work, in place of the case's")->type_name("JSON");
+      command
+          ->add_option("--schedule", arguments->schedule, "order of work, in place of the case's")
+          ->type_name("JSON");
   CLI::Option* const outputs =
-      command->add_option("--outputs", arguments->outputs, "outputs on request, a,b or all, in place of the case's")
+      command
+          ->add_option("--outputs", arguments->outputs,
+                       "outputs on request, a,b or all, in place of the case's")
           ->type_name("LIST");
-  command->add_option("--threads", arguments->threads, "0 means one for each core; the result does not depend on it")
+  command
+      ->add_option("--threads", arguments->threads,
+                   "0 means one for each core; the result does not depend on it")
       ->type_name("N");
   command->footer(
       "Examples:\n"
       "  plumbline eval case.safetensors -o golden.safetensors\n"
-      "  plumbline eval case.safetensors --precision mp50 --grad --outputs all -o golden.safetensors\n"
-      "  plumbline eval case.safetensors --schedule '{\"barrier\":false,\"key_block\":128}' -o blocked.safetensors");
-  command->callback([arguments, schedule, outputs] {
+      "  plumbline eval case.safetensors --precision mp50 --grad --outputs all -o "
+      "golden.safetensors\n"
+      "  plumbline eval case.safetensors --schedule '{\"barrier\":false,\"key_block\":128}' -o "
+      "blocked.safetensors");
+  command->callback([arguments, precision, schedule, outputs] {
+    arguments->has_precision = precision->count() > 0;
     arguments->has_schedule = schedule->count() > 0;
     arguments->has_outputs = outputs->count() > 0;
     run(*arguments);

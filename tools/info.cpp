@@ -72,7 +72,10 @@ void print_json_of(const SafetensorsFile& file) {
                {"tensors", Json::array()}};
   for (const auto& [key, value] : file.metadata()) json["metadata"][key] = metadata_value(value);
   for (const FileTensor& each : file.tensors()) {
-    Json tensor = {{"name", each.name}, {"dtype", name_of(each.dtype)}, {"shape", each.shape}, {"bytes", each.bytes()}};
+    Json tensor = {{"name", each.name},
+                   {"dtype", name_of(each.dtype)},
+                   {"shape", each.shape},
+                   {"bytes", each.bytes()}};
     const Range range = range_of(file.stored(each));
     tensor["nan"] = range.nan;
     tensor["inf"] = range.inf;
@@ -86,11 +89,13 @@ void print_json_of(const SafetensorsFile& file) {
 }
 
 void print_text(const SafetensorsFile& file) {
-  print(fmt::format("{}: {} tensors, {} bytes\n", file.path(), file.tensors().size(), file.file_bytes()));
+  print(fmt::format("{}: {} tensors, {} bytes\n", file.path(), file.tensors().size(),
+                    file.file_bytes()));
   for (const auto& [key, value] : file.metadata()) {
     const Json json = metadata_value(value);
-    const std::string text = json.is_string() ? printable(json.get<std::string>(), 2000)
-                                              : json.dump(2, ' ', false, Json::error_handler_t::replace);
+    const std::string text = json.is_string()
+                                 ? printable(json.get<std::string>(), 2000)
+                                 : json.dump(2, ' ', false, Json::error_handler_t::replace);
     print(fmt::format("\nmetadata {}: {}\n", printable(key), text));
   }
   TextTable table{{"tensor", "dtype", "shape", "bytes", "min", "max", "NaN", "inf"}, {}};
@@ -104,9 +109,12 @@ void print_text(const SafetensorsFile& file) {
       smallest = std::to_string(range.smallest_integer);
       largest = std::to_string(range.largest_integer);
     }
-    const auto amount = [](std::int64_t count) { return count == 0 ? std::string() : std::to_string(count); };
-    table.rows.push_back({printable(each.name), std::string(name_of(each.dtype)), to_string(each.shape),
-                          std::to_string(each.bytes()), smallest, largest, amount(range.nan), amount(range.inf)});
+    const auto amount = [](std::int64_t count) {
+      return count == 0 ? std::string() : std::to_string(count);
+    };
+    table.rows.push_back({printable(each.name), std::string(name_of(each.dtype)),
+                          to_string(each.shape), std::to_string(each.bytes()), smallest, largest,
+                          amount(range.nan), amount(range.inf)});
   }
   if (!table.rows.empty()) print("\n" + as_text(table));
 }
@@ -116,7 +124,9 @@ void print_text(const SafetensorsFile& file) {
 void add_info(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* const command = app.add_subcommand("info", "Show the tensors and metadata of a file");
-  command->add_option("file", arguments->path, "any safetensors file")->required()->type_name("FILE");
+  command->add_option("file", arguments->path, "any safetensors file")
+      ->required()
+      ->type_name("FILE");
   command->add_flag("--json", arguments->json, "the same as JSON");
   command->footer(
       "Examples:\n"

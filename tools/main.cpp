@@ -48,10 +48,14 @@ int complain_about_usage(const CLI::App& app, const CLI::ParseError& error, cons
   const auto commands = app.get_subcommands();
   if (commands.empty()) {
     const std::string found = first == nullptr ? "no command" : in_quotes(first);
-    return complain(Error("command line", found, "one of " + names_of_commands(app) + "; see plumbline --help").what());
+    return complain(
+        Error("command line", found, "one of " + names_of_commands(app) + "; see plumbline --help")
+            .what());
   }
   const std::string name = commands.front()->get_name();
-  return complain(Error("command line of " + name, error.what(), "what plumbline " + name + " --help says").what());
+  return complain(
+      Error("command line of " + name, error.what(), "what plumbline " + name + " --help says")
+          .what());
 }
 
 int run(int argc, char** argv) {
@@ -75,7 +79,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::RuntimeError& error) {
     status = error.get_exit_code();
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return complain_about_usage(app, error, argc > 1 ? argv[1] : nullptr);
+    if (error.get_exit_code() != 0)
+      return complain_about_usage(app, error, argc > 1 ? argv[1] : nullptr);
     status = app.exit(error);  // --help, --version
     if (error.get_name() != "CallForVersion") print("\n");
   }
@@ -96,8 +101,10 @@ int main(int argc, char** argv) {
   } catch (const plumbline::Error& error) {
     return plumbline::complain(error.what());
   } catch (const std::bad_alloc&) {
-    return plumbline::complain(plumbline::Error("memory", "not enough", "enough for this case").what());
+    return plumbline::complain(
+        plumbline::Error("memory", "not enough", "enough for this case").what());
   } catch (const std::exception& error) {
-    return plumbline::complain(plumbline::Error("plumbline itself", error.what(), "no failure here").what());
+    return plumbline::complain(
+        plumbline::Error("plumbline itself", error.what(), "no failure here").what());
   }
 }

@@ -22,47 +22,56 @@ std::string name_of(Kind kind) {
   return {};
 }
 
-std::string shape_of(const std::string& letters) { return letters.empty() ? "scalar" : "[" + letters + "]"; }
+std::string shape_of(const std::string& letters) {
+  return letters.empty() ? "scalar" : "[" + letters + "]";
+}
 
 std::string value_text(const Json& value) {
   if (value.is_null()) return "—";
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-Section tensors(const std::string& title, const std::string& note, const std::vector<TensorInfo>& infos) {
+Section tensors(const std::string& title, const std::string& note,
+                const std::vector<TensorInfo>& infos) {
   Section section{title, note, {{"name", "shape", "kind", "needed", "gradient", "meaning"}, {}}};
   for (const TensorInfo& info : infos) {
     section.table.rows.push_back({info.name, shape_of(info.letters), name_of(info.kind),
-                                  info.required ? "required" : "", info.differentiable ? "yes" : "", info.doc});
+                                  info.required ? "required" : "", info.differentiable ? "yes" : "",
+                                  info.doc});
   }
   return section;
 }
 
 Section outputs(const std::vector<OutputInfo>& infos) {
-  Section section{"outputs", "° only on request: named in `outputs` of the case or by --outputs",
+  Section section{"outputs",
+                  "° only on request: named in `outputs` of the case or by --outputs",
                   {{"name", "shape", "kind", "meaning"}, {}}};
   for (const OutputInfo& info : infos) {
-    section.table.rows.push_back(
-        {info.name + (info.on_request ? "°" : ""), shape_of(info.letters), name_of(info.kind), info.doc});
+    section.table.rows.push_back({info.name + (info.on_request ? "°" : ""), shape_of(info.letters),
+                                  name_of(info.kind), info.doc});
   }
   return section;
 }
 
-void add_options(TextTable& table, const std::vector<OptionInfo>& infos, const std::string& prefix) {
+void add_options(TextTable& table, const std::vector<OptionInfo>& infos,
+                 const std::string& prefix) {
   for (const OptionInfo& info : infos) {
     std::string choices;
-    for (const std::string& choice : info.choices) choices += (choices.empty() ? "" : " | ") + choice;
+    for (const std::string& choice : info.choices)
+      choices += (choices.empty() ? "" : " | ") + choice;
     const bool object = !info.inner.empty();
     table.rows.push_back({prefix + info.name, choices.empty() ? info.type : choices,
-                          object && !info.fallback.is_null() ? "" : value_text(info.fallback), info.doc});
+                          object && !info.fallback.is_null() ? "" : value_text(info.fallback),
+                          info.doc});
     add_options(table, info.inner, prefix + info.name + ".");
   }
 }
 
 Section options(const Operation& operation) {
-  const std::string note = operation.presets.empty()
-                               ? ""
-                               : "`preset` sets them all; the defaults are those of " + operation.presets[0].name;
+  const std::string note =
+      operation.presets.empty()
+          ? ""
+          : "`preset` sets them all; the defaults are those of " + operation.presets[0].name;
   Section section{"options", note, {{"name", "value", "default", "meaning"}, {}}};
   add_options(section.table, operation.options, "");
   return section;
@@ -82,7 +91,8 @@ Section presets(const std::vector<PresetInfo>& infos) {
       same = same && own == value;
     }
     if (same) {
-      section.note += (section.note.empty() ? "the same in every preset: " : ", ") + key + " " + value_text(value);
+      section.note += (section.note.empty() ? "the same in every preset: " : ", ") + key + " " +
+                      value_text(value);
     } else {
       section.table.rows.push_back(std::move(row));
     }
@@ -98,10 +108,13 @@ Section preset_texts(const std::vector<PresetInfo>& infos) {
 
 std::vector<Section> sections_of(const Operation& operation) {
   std::vector<Section> all;
-  all.push_back(tensors("inputs", "in.<name> in the file, with in.<name>.lo beside it where double is not enough",
-                        operation.inputs));
-  all.push_back(tensors("given", "given.<name> replaces what would be computed, as a constant", operation.given));
-  all.push_back(tensors("cotangents", "cot.<name>; a missing one is 0, with none a scalar loss gets 1",
+  all.push_back(tensors(
+      "inputs", "in.<name> in the file, with in.<name>.lo beside it where double is not enough",
+      operation.inputs));
+  all.push_back(tensors("given", "given.<name> replaces what would be computed, as a constant",
+                        operation.given));
+  all.push_back(tensors("cotangents",
+                        "cot.<name>; a missing one is 0, with none a scalar loss gets 1",
                         operation.cotangents));
   all.push_back(outputs(operation.outputs));
   all.push_back(options(operation));
@@ -112,7 +125,8 @@ std::vector<Section> sections_of(const Operation& operation) {
   all.push_back({"schedule", keys.empty() ? "none" : keys, {}});
   std::erase_if(all, [](const Section& s) { return s.table.rows.empty() && s.note.empty(); });
   std::erase_if(all, [](const Section& s) { return s.table.rows.empty() && s.title == "given"; });
-  std::erase_if(all, [](const Section& s) { return s.table.rows.empty() && s.title == "cotangents"; });
+  std::erase_if(all,
+                [](const Section& s) { return s.table.rows.empty() && s.title == "cotangents"; });
   return all;
 }
 
@@ -139,7 +153,8 @@ std::string with_wrapped_prose(const TextTable& table) {
     if (right.empty()) right = "\n";
     // The first line of the prose stands beside the columns.
     const std::size_t blanks = std::min(right.find_first_not_of(' '), right.size());
-    text += left + (right[blanks] == '\n' ? "" : std::string(indent - width_of(left), ' ')) + right.substr(blanks);
+    text += left + (right[blanks] == '\n' ? "" : std::string(indent - width_of(left), ' ')) +
+            right.substr(blanks);
   }
   return text;
 }
@@ -160,7 +175,8 @@ Json to_json(const std::vector<TensorInfo>& infos) {
 Json to_json(const std::vector<OptionInfo>& infos) {
   Json list = Json::array();
   for (const OptionInfo& info : infos) {
-    Json option = {{"name", info.name}, {"type", info.type}, {"default", info.fallback}, {"doc", info.doc}};
+    Json option = {
+        {"name", info.name}, {"type", info.type}, {"default", info.fallback}, {"doc", info.doc}};
     if (!info.choices.empty()) option["choices"] = info.choices;
     if (!info.inner.empty()) option["options"] = to_json(info.inner);
     list.push_back(std::move(option));
@@ -171,7 +187,8 @@ Json to_json(const std::vector<OptionInfo>& infos) {
 }  // namespace
 
 std::string page_text(const Operation& operation) {
-  std::string page = operation.name + "\n" + wrapped(operation.summary, 2) + "\n" + wrapped(operation.formula, 4);
+  std::string page =
+      operation.name + "\n" + wrapped(operation.summary, 2) + "\n" + wrapped(operation.formula, 4);
   for (const Section& section : sections_of(operation)) {
     page += "\n" + section.title + "\n";
     page += wrapped(section.note, 2);
@@ -188,7 +205,8 @@ std::string page_text(const Operation& operation) {
 }
 
 std::string page_markdown(const Operation& operation) {
-  std::string page = "# " + operation.name + "\n\n" + operation.summary + "\n\n```\n" + operation.formula + "\n```\n";
+  std::string page = "# " + operation.name + "\n\n" + operation.summary + "\n\n```\n" +
+                     operation.formula + "\n```\n";
   for (const Section& section : sections_of(operation)) {
     page += "\n## " + section.title + "\n\n";
     if (!section.note.empty()) page += section.note + "\n";

@@ -46,12 +46,17 @@ void show(const Arguments& arguments) {
 
 void add_ops(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
-  CLI::App* const command = app.add_subcommand("ops", "List the operations, or show the page of one");
+  CLI::App* const command =
+      app.add_subcommand("ops", "List the operations, or show the page of one");
   CLI::Option* const name =
-      command->add_option("op", arguments->name, "one of them: formula, tensors, options, presets")->type_name("OP");
+      command->add_option("op", arguments->name, "one of them: formula, tensors, options, presets")
+          ->type_name("OP");
   CLI::Option* const json = command->add_flag("--json", arguments->json, "the same as JSON");
-  CLI::Option* const names = command->add_flag("--names", arguments->names, "only names, one a line");
-  command->add_flag("--markdown", arguments->markdown, "the same as markdown")->excludes(json)->excludes(names);
+  CLI::Option* const names =
+      command->add_flag("--names", arguments->names, "only names, one a line");
+  command->add_flag("--markdown", arguments->markdown, "the same as markdown")
+      ->excludes(json)
+      ->excludes(names);
   json->excludes(names);
   command->footer(
       "Examples:\n"

@@ -36,7 +36,8 @@ StoredTensor with_low(const StoredTensor& tensor, const ByName& tensors, const s
   StoredTensor both = tensor;
   if (const StoredTensor* low = find(tensors, tensor.name + ".lo")) {
     if (low->dtype != Dtype::f64 || low->shape != tensor.shape || !is_real(tensor.dtype)) {
-      throw Error(path + " tensor " + low->name, std::string(name_of(low->dtype)) + " " + to_string(low->shape),
+      throw Error(path + " tensor " + low->name,
+                  std::string(name_of(low->dtype)) + " " + to_string(low->shape),
                   "F64 " + to_string(tensor.shape) + " beside real numbers");
     }
     both.low = std::make_shared<const StoredTensor>(*low);
@@ -53,7 +54,8 @@ void note_worst(TensorComparison& result, std::int64_t position) {
   result.has_worst = true;
 }
 
-void compare_integers(const StoredTensor& golden, const StoredTensor& actual, TensorComparison& result) {
+void compare_integers(const StoredTensor& golden, const StoredTensor& actual,
+                      TensorComparison& result) {
   for (std::int64_t i = 0; i < result.count; ++i) {
     const std::int64_t want = integer_element(golden, i), got = integer_element(actual, i);
     if (want == got) continue;
@@ -65,11 +67,13 @@ void compare_integers(const StoredTensor& golden, const StoredTensor& actual, Te
   if (result.unequal > 0) result.reason = std::to_string(result.unequal) + " elements differ";
 }
 
-void compare_reals(const StoredTensor& golden, const StoredTensor& actual, TensorComparison& result) {
+void compare_reals(const StoredTensor& golden, const StoredTensor& actual,
+                   TensorComparison& result) {
   for (std::int64_t i = 0; i < result.count; ++i) {
     const Pair want = pair_element(golden, i), got = pair_element(actual, i);
     const bool finite = std::isfinite(want.high), both = finite && std::isfinite(got.high);
-    if (finite) result.largest = std::max(result.largest, std::fabs(static_cast<long double>(want.high)));
+    if (finite)
+      result.largest = std::max(result.largest, std::fabs(static_cast<long double>(want.high)));
     if (!both) {
       const bool same = want.high == got.high || (std::isnan(want.high) && std::isnan(got.high));
       if (same) continue;
@@ -147,7 +151,8 @@ bool same_bytes(const StoredTensor& a, const StoredTensor& b) {
 // | F64                                                     | 2^-40  | 2^13 roundings                               |
 // | our own F64 pairs computed in f192, mp50 or mp100,      | 2^-95  | a pair is good to 2^-102 (1e-31)             |
 // | against a golden that is a pair too                     |        |                                              |
-long double limit_of(Dtype actual, bool own_result, std::optional<Precision> precision, bool both_have_low) {
+long double limit_of(Dtype actual, bool own_result, std::optional<Precision> precision,
+                     bool both_have_low) {
   const auto two_to = [](int exponent) { return std::ldexp(1.0L, exponent); };
   switch (actual) {
     case Dtype::f8_e4m3:
@@ -193,7 +198,8 @@ Comparison compare(const ComparedFile& golden, const ComparedFile& actual) {
     if (is_result(name) && find(wanted, plain) == nullptr) result.not_in_golden.push_back(name);
   }
   if (compared == 0) {
-    throw Error(actual.path, "no out.*, grad.*, peer.out.* or peer.grad.* tensor that is in " + golden.path,
+    throw Error(actual.path,
+                "no out.*, grad.*, peer.out.* or peer.grad.* tensor that is in " + golden.path,
                 "at least one to compare");
   }
   return result;

@@ -32,7 +32,8 @@ struct TensorComparison {
   std::string reason;  // of a disagreement, one clause
   Shape shape;
   Dtype dtype = Dtype::f64;  // of the actual
-  bool real = true;          // else integers or booleans, and only `count`, `unequal` and `worst` have a meaning
+  bool real =
+      true;  // else integers or booleans, and only `count`, `unequal` and `worst` have a meaning
   std::int64_t count = 0;
   std::int64_t unequal = 0;      // elements that differ at all
   std::int64_t nan_or_inf = 0;   // elements where NaN, inf and finite do not coincide
@@ -42,17 +43,20 @@ struct TensorComparison {
   long double max_scaled = 0;    // to `largest`; infinite when that is 0 and a difference is not
   long double max_ulp = 0;       // of the actual's dtype at |golden|
   long double limit = 0;
-  Shape worst;  // index of the first NaN or inf mismatch, else of max_absolute, else of the first unequal element
+  Shape
+      worst;  // index of the first NaN or inf mismatch, else of max_absolute, else of the first unequal element
   bool has_worst = false;
   Pair worst_golden, worst_actual;
   std::int64_t worst_golden_integer = 0, worst_actual_integer = 0;
 };
 
 struct Comparison {
-  std::string golden, actual;              // paths
-  std::vector<TensorComparison> tensors;   // in the order of names
-  std::vector<std::string> not_in_golden;  // results of the actual that the golden says nothing about
-  std::vector<std::string> inputs_differ;  // in.*, given.*, cot.* present on both sides with other bytes
+  std::string golden, actual;             // paths
+  std::vector<TensorComparison> tensors;  // in the order of names
+  std::vector<std::string>
+      not_in_golden;  // results of the actual that the golden says nothing about
+  std::vector<std::string>
+      inputs_differ;  // in.*, given.*, cot.* present on both sides with other bytes
   bool agree = true;
 };
 
@@ -60,7 +64,8 @@ struct Comparison {
 Comparison compare(const ComparedFile& golden, const ComparedFile& actual);
 
 // What a tensor of the actual can be asked for, relative to the golden tensor's largest value.
-long double limit_of(Dtype actual, bool own_result, std::optional<Precision> precision, bool both_have_low);
+long double limit_of(Dtype actual, bool own_result, std::optional<Precision> precision,
+                     bool both_have_low);
 
 std::string_view name_of(Agreement agreement);
 nlohmann::json to_json(const Comparison& comparison);

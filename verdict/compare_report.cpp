@@ -27,7 +27,8 @@ std::string both(const char* format, const char* separator, Pair value) {
 }
 
 Json to_json(const TensorComparison& tensor) {
-  Json json = {{"tensor", tensor.golden}, {"verdict", name_of(tensor.agreement)}, {"shape", tensor.shape}};
+  Json json = {
+      {"tensor", tensor.golden}, {"verdict", name_of(tensor.agreement)}, {"shape", tensor.shape}};
   if (tensor.agreement == Agreement::not_in_actual) return json;
   json["actual"] = tensor.actual;
   json["dtype"] = name_of(tensor.dtype);
@@ -79,7 +80,8 @@ Json to_json(const Comparison& comparison) {
                {"not_in_golden", comparison.not_in_golden},
                {"inputs_differ", comparison.inputs_differ},
                {"tensors", Json::array()}};
-  for (const TensorComparison& tensor : comparison.tensors) json["tensors"].push_back(to_json(tensor));
+  for (const TensorComparison& tensor : comparison.tensors)
+    json["tensors"].push_back(to_json(tensor));
   return json;
 }
 

@@ -39,7 +39,8 @@ double real_element(const StoredTensor& tensor, std::int64_t position) {
     case Dtype::bf16: return decode_bf16(load<std::uint16_t>(tensor, position));
     case Dtype::f8_e4m3: return decode_f8_e4m3(load<std::uint8_t>(tensor, position));
     case Dtype::f8_e5m2: return decode_f8_e5m2(load<std::uint8_t>(tensor, position));
-    default: throw Error(tensor.name, "dtype " + std::string(name_of(tensor.dtype)), "real numbers");
+    default:
+      throw Error(tensor.name, "dtype " + std::string(name_of(tensor.dtype)), "real numbers");
   }
 }
 
@@ -62,7 +63,8 @@ long double difference(Pair a, Pair b) {
   const long double x = a.high, y = -static_cast<long double>(b.high);
   const long double sum = x + y, part = sum - x;
   const long double error = (x - (sum - part)) + (y - part);
-  return std::fabs(sum + (error + (static_cast<long double>(a.low) - static_cast<long double>(b.low))));
+  return std::fabs(sum +
+                   (error + (static_cast<long double>(a.low) - static_cast<long double>(b.low))));
 }
 
 long double ulp_at(Dtype dtype, double x) {

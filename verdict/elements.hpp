@@ -14,8 +14,10 @@ struct Pair {  // high + low
 };
 
 double real_element(const StoredTensor& tensor, std::int64_t position);
-Pair pair_element(const StoredTensor& tensor, std::int64_t position);  // with tensor.low, if it has one
-std::int64_t integer_element(const StoredTensor& tensor, std::int64_t position);  // I64, I32, U8, BOOL
+Pair pair_element(const StoredTensor& tensor,
+                  std::int64_t position);  // with tensor.low, if it has one
+std::int64_t integer_element(const StoredTensor& tensor,
+                             std::int64_t position);  // I64, I32, U8, BOOL
 
 // |a − b|, good to 2^−100 of the larger one: the low parts enter before anything is rounded away.
 long double difference(Pair a, Pair b);

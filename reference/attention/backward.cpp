@@ -119,7 +119,7 @@ void RowBack<T>::heads(std::int64_t shard, std::int64_t b, std::int64_t t, std::
   }
   for (std::size_t i = 0; i < count && sink != nullptr; ++i) {
     const HeadState<T>& head = heads.head(i);
-    if (!head.has_sink || !is_finite(head.sink)) continue;
+    if (!head.has_sink || head.sink == infinity<T>()) continue;
     T d = -delta[i];
     if (rule_.counts_sink()) d += lse[i];
     sink->values[begin + i] += leave(T(head.sink_weight() * d));

@@ -48,7 +48,7 @@ void Row<T>::attend(std::int64_t b, std::int64_t t, std::span<const RowKey> keys
   const bool among_keys = !rule.counts_sink();
   if (setting.given_output.given()) {
     fetch_heads<T>(setting.given_output, b, t, first, last, output);
-    heads.attend({}, among_keys);
+    if (!setting.given_lse.given() || out.max_logit.given()) heads.attend({}, among_keys);
   } else if (setting.map == nullptr) {
     heads.attend(output, among_keys);
   } else {

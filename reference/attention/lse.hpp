@@ -30,7 +30,7 @@ template <class T> class LseRule {
     return T(0);
   }
   // It is the sink's logit, and has a derivative.
-  bool empty_is_sink(const T& sink) const { return !empty_ && counts_sink_ && is_finite(sink); }
+  bool empty_is_sink(const T& sink) const { return !empty_ && counts_sink_ && !(sink == infinity<T>() || sink == -infinity<T>()); }
 
  private:
   std::optional<EmptyLse> empty_;

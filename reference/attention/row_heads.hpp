@@ -27,7 +27,7 @@ template <class T> struct HeadState {
   T weight(const T& c) const { return given ? T(exp(T(c - given_all))) : all.weight(c); }
   T weight_among_keys(const T& c) const { return given ? T(exp(T(c - given_keys))) : keys.weight(c); }
   // p of the sink; 0 for an infinite one, of which nothing depends on its value.
-  T sink_weight() const { return has_sink && is_finite(sink) ? weight(sink) : T(0); }
+  T sink_weight() const { return has_sink && sink < infinity<T>() ? weight(sink) : is_nan(sink) ? sink : T(0); }
   T log_sum_exp(bool with_sink) const {
     if (given) return with_sink ? given_all : given_keys;
     return with_sink ? all.log() : keys.log();

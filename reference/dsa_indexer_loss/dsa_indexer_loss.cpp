@@ -16,8 +16,11 @@ loss::Tensors tensors_of(const Inputs& inputs, const Options& options, Sizes& si
   Inputs in = inputs;
   loss::check(in, options, false);
   sizes.unify_all(in);
-  const Visibility tokens(options.mask, in.mask, sizes, Blocks{}, options.tokens);
   const bool slots = options.layout == loss::Layout::slots;
+  if (!slots && sizes.known("S|k")) {
+    sizes.set("S", sizes["S|k"], in.scores.given() ? in.scores.name : "the given tensors over keys");
+  }
+  const Visibility tokens(options.mask, in.mask, sizes, Blocks{}, options.tokens);
   sizes.set("S|k", slots ? sizes["k"] : sizes["S"], slots ? "k of in.indices" : "S");
   if (in.key.given() && in.query.given()) {
     const std::int64_t heads = sizes["H"], key_heads = sizes["Hk"];

@@ -24,15 +24,17 @@ Outputs<T> forward(const Tensors& in, const Options& options, const Run& run, Si
     if (!all.visibility.real(b, t)) return;
     this_decisions().at_row(b, t);
     LossRow<T> row(in, options, run, all.visibility, all.sink, b, t);
+    typename LossRow<T>::TakeKey take;
+    if (out.head_sum.given() || out.target.given() || out.student.given()) {
+      take = [&](std::int64_t place, const T& head_sum, const T& target, const T& student) {
+        if (out.head_sum.given()) out.head_sum({b, t, place}) = leave(head_sum);
+        if (out.target.given()) out.target({b, t, place}) = leave(target);
+        if (out.student.given()) out.student({b, t, place}) = leave(student);
+      };
+    }
     const bool surrogate = run.surrogate && options.gradient == Gradient::p_minus_t;
-    out.row_loss({b, t}) = leave(surrogate ? row.surrogate() : row.loss());
+    out.row_loss({b, t}) = leave(surrogate ? row.surrogate() : row.loss(take));
     for (std::int64_t h = 0; h < heads; ++h) out.log_mass({b, t, h}) = leave(row.log_mass(h));
-    if (!out.head_sum.given() && !out.target.given() && !out.student.given()) return;
-    row.each_key([&](std::int64_t place, const T& head_sum, const T& target, const T& student) {
-      if (out.head_sum.given()) out.head_sum({b, t, place}) = leave(head_sum);
-      if (out.target.given()) out.target({b, t, place}) = leave(target);
-      if (out.student.given()) out.student({b, t, place}) = leave(student);
-    });
   });
 
   const T divisor = all.divisor(options);

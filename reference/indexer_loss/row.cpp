@@ -135,17 +135,24 @@ template <class T> typename LossRow<T>::Target LossRow<T>::target(std::int64_t p
           total_.log_weight(log_head_sum, log_of_total_) + log_ratio_};
 }
 
-template <class T> T LossRow<T>::loss() {
+template <class T> T LossRow<T>::loss(const TakeKey& take) {
   find_normalisers(false);
   T total(0);
-  if (skipped_) return total;
+  if (skipped_ && !take) return total;
   walk(true, [&](const Walk& part) {
     for (std::size_t j = 0; j < part.z.size(); ++j) {
-      const Target t = target(part.block.places[j], part.log_head_sum(j));
+      const std::int64_t place = part.block.places[j];
+      const T log_head_sum = part.log_head_sum(j);
+      if (skipped_) {
+        take(place, exp(log_head_sum), T(0), T(0));
+        continue;
+      }
+      const Target t = target(place, log_head_sum);
+      const T p = student_.weight(part.z[j]);
+      if (take) take(place, exp(log_head_sum), t.value, p);
       if (t.value == T(0)) continue;  // 0·ln 0 = 0
-      const T log_p = log_student(part.z[j]);
-      const T guarded_p = guarded_log(options_.student_log, student_.weight(part.z[j]), log_p);
-      total += t.value * (guarded_log(options_.target_log, t.value, t.log) - guarded_p);
+      const T log_p = guarded_log(options_.student_log, p, log_student(part.z[j]));
+      total += t.value * (guarded_log(options_.target_log, t.value, t.log) - log_p);
     }
   });
   return total;
@@ -176,21 +183,6 @@ template <class T> void LossRow<T>::gradient(const T& cotangent, const Take& tak
       dz[j] = leave(round_at(Point::dscores, T(cotangent * (p * (of_value ? slope_ : T(1)) - t * slope))));
     }
     take(part.block, dz);
-  });
-}
-
-template <class T> void LossRow<T>::each_key(const TakeKey& take) {
-  find_normalisers(false);
-  walk(true, [&](const Walk& part) {
-    for (std::size_t j = 0; j < part.z.size(); ++j) {
-      const std::int64_t place = part.block.places[j];
-      const T head_sum = exp(part.log_head_sum(j));
-      if (skipped_) {
-        take(place, head_sum, T(0), T(0));
-      } else {
-        take(place, head_sum, target(place, part.log_head_sum(j)).value, student_.weight(part.z[j]));
-      }
-    }
   });
 }
 

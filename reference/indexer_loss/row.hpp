@@ -22,14 +22,13 @@ template <class T> class LossRow {
   const KeySet& keys() const { return keys_; }
   T log_mass(std::int64_t head) { return teacher().log_mass(head); }  // ln Z, also of a row without keys
 
-  T loss();       // Σ t (ln t − ln p), 0 for a skipped row
-  T surrogate();  // logsumexp(z) − Σ t z, whose derivative is p − t
+  // T, t and p of a key; t and p are 0 in a skipped row.
+  using TakeKey = std::function<void(std::int64_t place, const T& head_sum, const T& target, const T& student)>;
+  T loss(const TakeKey& take = {});  // Σ t (ln t − ln p), 0 for a skipped row; the keys on the way
+  T surrogate();                     // logsumexp(z) − Σ t z, whose derivative is p − t
   // d loss / dz times the cotangent, a block of keys at a time; nothing for a skipped row.
   using Take = std::function<void(const KeySet::Block&, std::span<const T>)>;
   void gradient(const T& cotangent, const Take& take);
-  // T, t and p of every key; t and p are 0 in a skipped row.
-  using TakeKey = std::function<void(std::int64_t place, const T& head_sum, const T& target, const T& student)>;
-  void each_key(const TakeKey& take);
 
  private:
   struct Walk {  // one block of a pass: z the student's scores, log_t = ln T where the pass asked for it

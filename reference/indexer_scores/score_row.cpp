@@ -30,7 +30,7 @@ template <class T> void ScoreRow<T>::scores(std::span<const std::int64_t> keys, 
       }
       z[j] += partial;
     }
-    this_work().evaluations += static_cast<std::int64_t>(keys.size()) * (last - first);
+    this_work().score_evaluations += static_cast<std::int64_t>(keys.size()) * (last - first);
   });
   for (T& value : z) value = round_at(Point::index_scores, T(scale_ * value));
 }
@@ -65,6 +65,7 @@ void ScoreRow<T>::pull_back(std::span<const std::int64_t> keys, std::span<const 
         }
       }
     }
+    this_work().score_evaluations += static_cast<std::int64_t>(keys.size()) * (last - first);
   });
 }
 

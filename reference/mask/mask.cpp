@@ -227,4 +227,25 @@ std::vector<std::int64_t> Visibility::window(std::int64_t b, std::int64_t t, std
   return out;
 }
 
+RowNotes Visibility::notes(RowNote otherwise, std::int64_t window_width) const {
+  RowNotes notes(static_cast<std::size_t>(batch_ * tokens_), otherwise);
+  const auto read = [&](std::int64_t b, std::int64_t s) { notes[at(b, s)] = RowNote::as_stored; };
+  std::vector<char> seen;  // keys already marked, of one batch
+  for (std::int64_t b = 0; b < batch_; ++b) {
+    seen.assign(static_cast<std::size_t>(keys()), 0);
+    for (std::int64_t t = 0; t < rows_; ++t) {
+      if (!real(b, t)) continue;
+      read(b, row_token(t));
+      for (const std::int64_t s : window(b, t, window_width)) read(b, s);
+      for (std::int64_t key = 0, end = keys_end(t); key < end; ++key) {
+        if (seen[static_cast<std::size_t>(key)] != 0 || !visible(b, t, key)) continue;
+        seen[static_cast<std::size_t>(key)] = 1;
+        const std::int64_t first = blocks_.m > 0 ? block_first(key) : key, width = blocks_.m > 0 ? blocks_.m : 1;
+        for (std::int64_t s = first; s < first + width; ++s) read(b, s);
+      }
+    }
+  }
+  return notes;
+}
+
 }  // namespace plumbline

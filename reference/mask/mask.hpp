@@ -85,6 +85,9 @@ class Visibility {
   std::vector<std::int64_t> keys(std::int64_t b, std::int64_t t) const;
   // The tokens r(t) − window < s ≤ r(t) of the row's document, ascending. Causality does not touch them.
   std::vector<std::int64_t> window(std::int64_t b, std::int64_t t, std::int64_t width) const;
+  // Tokens that some real row reads: where it stands, visible keys (or those of visible blocks), its window.
+  // The others have the note `otherwise`. Without a window, window_width is 0.
+  RowNotes notes(RowNote otherwise, std::int64_t window_width = 0) const;
 
  private:
   std::size_t at(std::int64_t b, std::int64_t s) const { return static_cast<std::size_t>(b * tokens_ + s); }

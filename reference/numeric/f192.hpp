@@ -9,7 +9,8 @@
 //                     (sin and cos: |x| < 2^1024, beyond that NaN)
 //   conversions       from integers and double exact; to double and float rounded once, to nearest
 //                     even, subnormals included
-//   special values    infinities, NaN and signed zeros as IEEE 754 has them; no subnormals: a result
+//   special values    infinities, NaN and signed zeros as IEEE 754 has them; no subnormals: a
+//   result
 //                     below the smallest number becomes a zero, one above the largest an infinity
 //   bits              the same for every compiler, optimisation level and C library: integer
 //                     arithmetic only, but for the seeds of two Newton steps, which use double
@@ -209,7 +210,8 @@ class f192 {
   [[gnu::always_inline]] static inline f192 product(const f192& a, const f192& b) {
     const i64 exponent = a.exponent_ + b.exponent_;
     const u64 negative = a.negative_ ^ b.negative_;
-    if (!well_inside(exponent)) [[unlikely]] return product_rare(a, b);
+    if (!well_inside(exponent)) [[unlikely]]
+      return product_rare(a, b);
     return product_of_fractions(negative, exponent, a.limb_, b.limb_);
   }
 
@@ -249,7 +251,8 @@ class f192 {
     const f192& x = swap ? b : a;
     const f192& y = swap ? a : b;
     const u64 negative = x.negative_ ^ (swap ? flip : 0);
-    if (!well_inside(x.exponent_)) [[unlikely]] return sum_rare(a, b, flip);
+    if (!well_inside(x.exponent_)) [[unlikely]]
+      return sum_rare(a, b, flip);
     const u64 distance = static_cast<u64>(x.exponent_) - static_cast<u64>(y.exponent_);
     u64 y2 = y.limb_[2], y1 = y.limb_[1], y0 = y.limb_[0], guard = 0;
     if (distance >= 64) {
@@ -280,7 +283,8 @@ class f192 {
     const u64 t1 = low(upper >> 1);
     const u64 t0 = (high(lower) >> 1) | (low(upper) << 63);
     const u64 t = low(lower >> 1);
-    if (t2 == 0) [[unlikely]] return sum_cancelled(negative, x.exponent_ + 1, t1, t0, t);
+    if (t2 == 0) [[unlikely]]
+      return sum_cancelled(negative, x.exponent_ + 1, t1, t0, t);
     const int up = std::countl_zero(t2), down = 63 - up;
     return rounded(negative, x.exponent_ + 1 - up, (t2 << up) | ((t1 >> 1) >> down),
                    (t1 << up) | ((t0 >> 1) >> down), (t0 << up) | ((t >> 1) >> down), t << up);
@@ -321,8 +325,7 @@ constexpr bool signbit(const f192& x) { return x.negative(); }
 }  // namespace plumbline
 
 // min_exponent and the like are int, too narrow for the true range: they are as far as they go.
-template <>
-class std::numeric_limits<plumbline::f192> {
+template <> class std::numeric_limits<plumbline::f192> {
   using f192 = plumbline::f192;
   static constexpr std::array<std::uint64_t, 3> half = {0, 0, std::uint64_t{1} << 63};
 

@@ -166,8 +166,7 @@ namespace {
 
 // Rounds once, to nearest even, into an IEEE format with `precision` bits (the leading one
 // included) whose smallest normal number is 2^(min_exponent - 1).
-template <class Float, class Bits, int precision, int min_exponent>
-Float to_ieee(const f192& x) {
+template <class Float, class Bits, int precision, int min_exponent> Float to_ieee(const f192& x) {
   constexpr int width = static_cast<int>(sizeof(Bits)) * 8;
   constexpr Bits infinity = static_cast<Bits>(5 - 2 * min_exponent) << (precision - 1);
   const Bits sign = static_cast<Bits>(static_cast<Bits>(x.negative() ? 1 : 0) << (width - 1));

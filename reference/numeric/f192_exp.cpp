@@ -65,11 +65,10 @@ const ExpTable& exp_table() {
   return table;
 }
 
-// e^r / 2 for r in [0, ln 2 + 2^-64), as 0.fraction · 2^exponent with the top bit set and exponent 0,
-// or 1 where r reaches ln 2. The error is below 7 units of 2^(-64 n). Only the last product can
+// e^r / 2 for r in [0, ln 2 + 2^-64), as 0.fraction · 2^exponent with the top bit set and exponent
+// 0, or 1 where r reaches ln 2. The error is below 7 units of 2^(-64 n). Only the last product can
 // carry: up to there stands e^(r cut to 21 bits) / 2 at most, and ln 2 + 2^-64 cut is below ln 2.
-template <int n>
-struct Mantissa {
+template <int n> struct Mantissa {
   Limbs<n> fraction;
   int exponent;
 };

@@ -22,8 +22,8 @@ struct Wide {
 
 // floor(2^320 ln 2)
 inline constexpr limbs::Limbs<5> ln2_limbs = {0xe7b876206debac98, 0x8a0d175b8baafa2b,
-                                               0x40f343267298b62d, 0xc9e3b39803f2f6af,
-                                               0xb17217f7d1cf79ab};
+                                              0x40f343267298b62d, 0xc9e3b39803f2f6af,
+                                              0xb17217f7d1cf79ab};
 
 // e^(± y), 188 bits; saturates.
 f192 exp_of_fixed(bool negative, const Fixed& y);

@@ -19,8 +19,7 @@ using i64 = std::int64_t;
 __extension__ using u128 = unsigned __int128;
 __extension__ using i128 = __int128;
 
-template <int n>
-using Limbs = std::array<u64, static_cast<std::size_t>(n)>;
+template <int n> using Limbs = std::array<u64, static_cast<std::size_t>(n)>;
 
 constexpr u64 low(u128 x) { return static_cast<u64>(x); }
 constexpr u64 high(u128 x) { return static_cast<u64>(x >> 64); }
@@ -33,16 +32,15 @@ constexpr u128 multiply_high(u128 a, u128 b) {
 }
 
 // f(0), …, f(n - 1) with constant arguments
-template <int n, class F>
-[[gnu::always_inline]] constexpr void repeat(F&& f) {
+template <int n, class F> [[gnu::always_inline]] constexpr void repeat(F&& f) {
   [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
     (f(std::integral_constant<std::size_t, static_cast<std::size_t>(i)>{}), ...);
-  }(std::make_integer_sequence<int, n>{});
+  }
+  (std::make_integer_sequence<int, n>{});
 }
 
 // The leading m limbs; more than there are get zeros below.
-template <int m, int n>
-[[gnu::always_inline]] constexpr Limbs<m> leading(const Limbs<n>& a) {
+template <int m, int n> [[gnu::always_inline]] constexpr Limbs<m> leading(const Limbs<n>& a) {
   Limbs<m> result{};
   constexpr int common = m < n ? m : n;
   repeat<common>([&](auto i) { result[m - common + i] = a[n - common + i]; });
@@ -71,8 +69,7 @@ template <int n>
   return borrow;
 }
 
-template <int n>
-[[gnu::always_inline]] constexpr void negate(Limbs<n>& a) {
+template <int n> [[gnu::always_inline]] constexpr void negate(Limbs<n>& a) {
   Limbs<n> zero{};
   subtract<n>(zero, a);
   a = zero;
@@ -89,8 +86,7 @@ template <int n>
   return carry;
 }
 
-template <int n>
-constexpr void divide(Limbs<n>& a, u64 divisor) {  // rounds down
+template <int n> constexpr void divide(Limbs<n>& a, u64 divisor) {  // rounds down
   u64 remainder = 0;
   for (auto limb = a.rbegin(); limb != a.rend(); ++limb) {
     const u128 dividend = wide(remainder, *limb);
@@ -100,8 +96,7 @@ constexpr void divide(Limbs<n>& a, u64 divisor) {  // rounds down
 }
 
 // Shifts by 0 … 63 bits; what leaves is dropped.
-template <int n>
-[[gnu::always_inline]] constexpr void shift_left(Limbs<n>& a, int bits) {
+template <int n> [[gnu::always_inline]] constexpr void shift_left(Limbs<n>& a, int bits) {
   repeat<n - 1>([&](auto i) {
     constexpr std::size_t to = n - 1 - i;
     a[to] = (a[to] << bits) | ((a[to - 1] >> 1) >> (63 - bits));
@@ -109,14 +104,12 @@ template <int n>
   a[0] <<= bits;
 }
 
-template <int n>
-[[gnu::always_inline]] constexpr void shift_right(Limbs<n>& a, int bits) {
+template <int n> [[gnu::always_inline]] constexpr void shift_right(Limbs<n>& a, int bits) {
   repeat<n - 1>([&](auto i) { a[i] = (a[i] >> bits) | ((a[i + 1] << 1) << (63 - bits)); });
   a[n - 1] >>= bits;
 }
 
-template <int n>
-constexpr void shift_right_far(Limbs<n>& a, u64 bits) {  // any distance
+template <int n> constexpr void shift_right_far(Limbs<n>& a, u64 bits) {  // any distance
   while (bits >= 64) {
     repeat<n - 1>([&](auto i) { a[i] = a[i + 1]; });
     a[n - 1] = 0;
@@ -127,8 +120,7 @@ constexpr void shift_right_far(Limbs<n>& a, u64 bits) {  // any distance
 }
 
 // Shifts the top bit into place and says by how much; zero stays, and gives 64 n.
-template <int n>
-constexpr int normalise(Limbs<n>& a) {
+template <int n> constexpr int normalise(Limbs<n>& a) {
   int shift = 0;
   while (a[n - 1] == 0 && shift < 64 * n) {
     repeat<n - 1>([&](auto i) {
@@ -183,8 +175,7 @@ template <int n, int bits, int head, int last, bool alternating, int j = 0>
     constexpr int inner_size = limbs_of_term(n, j + 1, bits, head);
     const Limbs<inner_size> inner =
         horner<n, bits, head, last, alternating, j + 1>(coefficients, s);
-    const Limbs<m> term =
-        multiply_high<m>(leading<m, n>(s), leading<m, inner_size>(inner));
+    const Limbs<m> term = multiply_high<m>(leading<m, n>(s), leading<m, inner_size>(inner));
     if constexpr (alternating) {
       subtract<m>(result, term);
     } else {
@@ -195,8 +186,7 @@ template <int n, int bits, int head, int last, bool alternating, int j = 0>
 }
 
 // 0.a · 2^exponent as a number; a need not be normalised. Rounds to nearest.
-template <int n>
-constexpr f192 to_f192(bool negative, i64 exponent, Limbs<n> a) {
+template <int n> constexpr f192 to_f192(bool negative, i64 exponent, Limbs<n> a) {
   const int shift = normalise<n>(a);
   if (shift == 64 * n) return f192::zero(negative);
   Limbs<3> top = leading<3, n>(a);
@@ -212,8 +202,7 @@ constexpr f192 to_f192(bool negative, i64 exponent, Limbs<n> a) {
 }
 
 // |x| as a fraction of n limbs, for |x| < 1; what is smaller than 2^(-64 n) is dropped.
-template <int n>
-constexpr Limbs<n> fraction_of(const f192& x) {
+template <int n> constexpr Limbs<n> fraction_of(const f192& x) {
   if (x.is_zero()) return {};
   Limbs<n> result = leading<n, 3>(x.limbs());
   shift_right_far<n>(result, static_cast<u64>(-x.exponent()));

@@ -17,10 +17,10 @@ using namespace limbs;
 
 namespace {
 
-constexpr int series_bits = 20;       // v < 2^-20.9; whole bits by which v can be shifted up
+constexpr int series_bits = 20;         // v < 2^-20.9; whole bits by which v can be shifted up
 constexpr int near_one_exponent = -21;  // |x - 1| < 2^-21
-constexpr int last_narrow = 8;        // v^9 / 11 < 2^-191, and it is multiplied by v^2
-constexpr int last_wide = 12;         // v^13 / 15 < 2^-275
+constexpr int last_narrow = 8;          // v^9 / 11 < 2^-191, and it is multiplied by v^2
+constexpr int last_wide = 12;           // v^13 / 15 < 2^-275
 
 // Level 0: i = the 7 bits behind the leading one of m; m < (129 + i) / 2^8, so c0 = n / 2^9 with
 // n = floor(2^17 / (129 + i)) keeps the product below 1, and v < 1 / (129 + i) + (128 + i) / 2^17
@@ -96,14 +96,12 @@ const LogTable& log_table() {
 }
 
 // integer.fraction with F limbs of fraction
-template <int F>
-struct SignedLog {
+template <int F> struct SignedLog {
   bool negative;
   Limbs<F + 1> value;
 };
 
-template <int F>
-[[gnu::always_inline]] inline Limbs<F + 1> entry(const Limbs<4>& top, u64 rest) {
+template <int F> [[gnu::always_inline]] inline Limbs<F + 1> entry(const Limbs<4>& top, u64 rest) {
   if constexpr (F == 4) {
     return {top[0], top[1], top[2], top[3], 0};
   } else {
@@ -141,8 +139,7 @@ template <int F>
 
   // v^2 w(v), both factors v shifted up by 20 bits and the product down by 40 again
   constexpr int last = F == 4 ? last_narrow : last_wide;
-  const Limbs<N> w =
-      horner<N, series_bits, 0, last, false>(table.coefficient, leading<N, 4>(v));
+  const Limbs<N> w = horner<N, series_bits, 0, last, false>(table.coefficient, leading<N, 4>(v));
   Limbs<4> up = v;
   shift_left<4>(up, series_bits);
   const Limbs<N> scaled = leading<N, 4>(up);
@@ -173,8 +170,7 @@ template <int F>
 }
 
 // w with ln(1 + u) = u - u^2 w for |u| < 2^-21: 1/2 - u/3 + u^2/4 - …
-template <int N, int last>
-inline Limbs<N> series_factor(const LogTable& table, const f192& u) {
+template <int N, int last> inline Limbs<N> series_factor(const LogTable& table, const f192& u) {
   const Limbs<N> v = fraction_of<N>(u);
   return u.negative() ? horner<N, series_bits, 0, last, false>(table.coefficient, v)
                       : horner<N, series_bits, 0, last, true>(table.coefficient, v);

@@ -14,8 +14,8 @@ enum class Whole { no, even, odd };
 
 Whole wholeness(const f192& y) {  // of a finite, nonzero number
   const i64 fraction_bits = 192 - y.exponent();
-  if (fraction_bits <= 0) return fraction_bits == 0 && (y.limbs()[0] & 1) != 0 ? Whole::odd
-                                                                               : Whole::even;
+  if (fraction_bits <= 0)
+    return fraction_bits == 0 && (y.limbs()[0] & 1) != 0 ? Whole::odd : Whole::even;
   if (y.exponent() <= 0) return Whole::no;
   const Limbs<3> m = y.limbs();
   int trailing = 0;

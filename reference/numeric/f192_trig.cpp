@@ -13,9 +13,9 @@ using namespace limbs;
 
 namespace {
 
-constexpr std::size_t nodes = 51;  // floor(64 · pi/4) = 50
-constexpr int square_bits = 12;    // d^2 < 2^-12
-constexpr int last_coefficient = 11;  // d^26 / 26! < 2^-244
+constexpr std::size_t nodes = 51;    // floor(64 · pi/4) = 50
+constexpr int square_bits = 12;      // d^2 < 2^-12
+constexpr int last_coefficient = 9;  // d^22 / 22! < 2^-202
 
 // 256 zero bits, then the first 1536 bits of 2/pi = 0.a2f9836e…; most significant limb first
 constexpr std::array<u64, 28> two_over_pi = {
@@ -130,9 +130,9 @@ Split split(const TrigTable& table, const f192& r) {
   const f192 square = d * d;
   const Limbs<3> z = fraction_of<3>(square);
   const Limbs<3> s =
-      horner<3, square_bits, 0, last_coefficient, true>(table.sine_coefficient, z);
+      horner<3, square_bits, square_bits, last_coefficient, true>(table.sine_coefficient, z);
   const Limbs<3> c =
-      horner<3, square_bits, 0, last_coefficient, true>(table.cosine_coefficient, z);
+      horner<3, square_bits, square_bits, last_coefficient, true>(table.cosine_coefficient, z);
   return {i, d - d * (square * to_f192<3>(false, 0, s)), 1 - square * to_f192<3>(false, 0, c)};
 }
 
@@ -168,7 +168,8 @@ f192 cos(const f192& x) {
   const bool odd = (reduced.quadrant & 1) != 0;
   const f192 size = odd ? sine_of_reduced(reduced.r) : cosine_of_reduced(reduced.r);
   // cos(pi/2 ± r) = ∓ sin r, cos(pi + r) = -cos r
-  const bool negative = (reduced.quadrant == 1 || reduced.quadrant == 2) != (odd && reduced.negative);
+  const bool negative =
+      (reduced.quadrant == 1 || reduced.quadrant == 2) != (odd && reduced.negative);
   return negative ? -size : size;
 }
 

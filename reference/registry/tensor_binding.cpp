@@ -1,6 +1,7 @@
 #include "reference/registry/tensor_binding.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "reference/registry/option_visitors.hpp"
 
@@ -8,6 +9,9 @@ namespace plumbline {
 namespace {
 
 constexpr std::string_view prefixes[] = {"in.", "given.", "cot."};
+
+constexpr std::string_view mask_inputs[] = {"row_index", "segment_ids", "positions", "cu_seqlens",
+                                            "valid",     "mask",        "row_mask"};
 
 const Tensors& of(const Problem& problem, From from) {
   return from == From::in ? problem.in : from == From::given ? problem.given : problem.cot;
@@ -39,6 +43,9 @@ void TensorBinder::finish(From from, const std::vector<std::string>& also) const
   std::vector<std::string> known = taken_[static_cast<std::size_t>(from)];
   known.insert(known.end(), also.begin(), also.end());
   for (const auto& [name, tensor] : of(problem_, from)) {
+    if (from == From::in && std::find(std::begin(mask_inputs), std::end(mask_inputs), name) != std::end(mask_inputs)) {
+      continue;  // a mask input that the operation has no use for
+    }
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     throw Error(std::string(prefixes[static_cast<std::size_t>(from)]) + name, "a tensor the operation does not take",
                 "one of " + joined(known));

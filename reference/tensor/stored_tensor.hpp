@@ -32,6 +32,14 @@ inline std::span<const std::string_view> names_of(NonFinite) {
   return names;
 }
 
+// How the row behind the first two axes of a tensor (batch and token) is read.
+enum class RowNote : std::uint8_t {
+  as_stored,
+  unread,  // by nobody who counts: a NaN in it is nobody's error
+  blank,   // as zeros, whatever is stored
+};
+using RowNotes = std::vector<RowNote>;  // [B, S]
+
 struct StoredTensor {
   std::string name;  // as errors name it: "in.query"
   const std::byte* data = nullptr;
@@ -40,11 +48,16 @@ struct StoredTensor {
   Shape shape, stride;                   // stride in elements
   std::shared_ptr<const StoredTensor> low, scale;
   std::shared_ptr<const void> owner;  // keeps a mapping or an array alive
+  std::shared_ptr<const RowNotes> notes;  // none: every row as stored
   NonFinite nonfinite = NonFinite::error;
   bool present = false;  // an empty tensor has no data and is given all the same
 
   bool given() const { return present; }
   std::int64_t size(std::size_t axis) const { return shape[axis]; }
+  RowNote note(Index index) const {
+    if (!notes || index.size() < 2) return RowNote::as_stored;
+    return (*notes)[static_cast<std::size_t>(index[0] * shape[1] + index[1])];
+  }
 };
 
 // The same tensor with an axis of size 1 put in front of `axis`; remainder and scale follow.

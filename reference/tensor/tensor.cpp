@@ -96,7 +96,7 @@ template <class T> T load_value(const StoredTensor& tensor, std::int64_t offset,
 }
 
 template <class T> void check(const StoredTensor& tensor, Index index, const T& value) {
-  if (tensor.nonfinite == NonFinite::allow || is_finite(value)) return;
+  if (tensor.nonfinite == NonFinite::allow || is_finite(value) || tensor.note(index) != RowNote::as_stored) return;
   const std::string found = is_nan(value) ? "NaN" : value > T(0) ? "inf" : "-inf";
   throw Error(tensor.name + to_string(index), found, "a finite number (or nonfinite \"allow\")");
 }
@@ -125,6 +125,7 @@ template <class T> bool convert_plain(const StoredTensor& tensor, std::int64_t o
 }  // namespace
 
 template <class T> T Fetch<T>::element(const StoredTensor& tensor, Index index) {
+  if (tensor.note(index) == RowNote::blank) return T(0);
   return load_value<T>(tensor, offset_of(tensor, index), index);
 }
 
@@ -132,6 +133,10 @@ template <class T>
 void Fetch<T>::row(const StoredTensor& tensor, Index lead, std::int64_t first, std::span<T> row) {
   std::vector<std::int64_t> index(lead.begin(), lead.end());
   index.push_back(first);
+  if (tensor.note(index) == RowNote::blank) {
+    for (T& value : row) value = T(0);
+    return;
+  }
   const bool plain = !row.empty() && convert_plain<T>(tensor, offset_of(tensor, index), row);
   for (std::size_t i = 0; i < row.size(); ++i) {
     index.back() = first + static_cast<std::int64_t>(i);

@@ -1,0 +1,122 @@
+#include "reference/indexer/selection_rows.hpp"
+
+#include <utility>
+
+#include "reference/error.hpp"
+#include "reference/operation/shards.hpp"
+
+namespace plumbline::indexer {
+
+std::int64_t checked_k(const std::optional<std::int64_t>& k) {
+  if (!k) throw Error("option k", "nothing", "the number of keys to select, k >= 0");
+  if (*k < 0) throw Error("option k", std::to_string(*k), "k >= 0");
+  return *k;
+}
+
+namespace {
+
+// Indices that a case gives: the row's slots, each −1 or a key, none twice.
+void read_given_indices(const StoredTensor& given, std::int64_t b, std::int64_t t, std::int64_t keys,
+                        std::span<std::int32_t> slots) {
+  std::vector<char> seen(static_cast<std::size_t>(keys), 0);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const std::int64_t place[] = {b, t, static_cast<std::int64_t>(i)};
+    const std::int64_t key = integer_at(given, Index(place));
+    const std::string where = given.name + to_string(Index(place));
+    if (key < -1 || key >= keys) {
+      throw Error(where, std::to_string(key), "-1 or a key below " + std::to_string(keys));
+    }
+    if (key >= 0 && std::exchange(seen[static_cast<std::size_t>(key)], 1) != 0) {
+      throw Error(where, "key " + std::to_string(key) + " a second time", "distinct keys in a real row");
+    }
+    slots[i] = static_cast<std::int32_t>(key);
+  }
+}
+
+}  // namespace
+
+template <class T>
+Selected<T> select_rows(const IndexTensors& tensors, const Visibility& visibility, const Choice& choice,
+                        const Given& given, const Run& run, bool want_scores, bool want_selected) {
+  const std::int64_t batch = visibility.batch(), rows = visibility.rows(), keys = visibility.keys();
+  const std::int64_t k = checked_k(choice.k);
+  Selected<T> out;
+  out.indices = Array<std::int32_t>({batch, rows, given.indices.given() ? given.indices.size(2) : k}, -1);
+  if (want_scores) out.scores = Array<T>({batch, rows, keys}, -infinity<T>());
+  if (want_selected) out.selected = Array<std::uint8_t>({batch, rows, keys});
+  for_each_row(run, batch * rows, [&](std::int64_t i) {
+    const std::int64_t b = i / rows, t = i % rows;
+    this_decisions().at_row(b, t);
+    const std::vector<std::int64_t> seen = visibility.keys(b, t);
+    Buffer<T> scores(seen.size());
+    if (given.scores.given()) {
+      for (std::size_t j = 0; j < seen.size(); ++j) scores[j] = element<T>(given.scores, {b, t, seen[j]});
+    } else if (!seen.empty() && (want_scores || !given.indices.given())) {
+      ScoreRow<T>(tensors, b, visibility.row_token(t), run.schedule.head_chunk).scores(seen, scores);
+    }
+    for (std::size_t j = 0; want_scores && j < seen.size(); ++j) out.scores({b, t, seen[j]}) = leave(scores[j]);
+    if (!visibility.real(b, t)) return;
+    const std::int64_t slots = out.indices.shape[2];
+    std::vector<std::int64_t> selected;
+    if (given.indices.given()) {
+      read_given_indices(given.indices, b, t, keys, out.indices.row({b, t}, slots));
+      for (const std::int32_t key : out.indices.row({b, t}, slots)) {
+        if (key >= 0) selected.push_back(key);
+      }
+    } else {
+      const Selection best = select_best<T>(seen, scores, k, choice.tie);
+      for (std::size_t j = 0; j < best.order.size(); ++j) {
+        out.indices({b, t, static_cast<std::int64_t>(j)}) = static_cast<std::int32_t>(best.order[j]);
+      }
+      selected = best.selected;
+    }
+    if (!want_selected) return;
+    for (const std::int64_t key : selected) out.selected({b, t, key}) = 1;
+    for (std::int64_t key = 0; given.selected.given() && key < keys; ++key) {
+      out.selected({b, t, key}) = boolean_at(given.selected, {b, t, key}) ? 1 : 0;
+    }
+  });
+  return out;
+}
+
+template <class T>
+void pull_back_scores(const IndexTensors& tensors, const Visibility& visibility, const StoredTensor& dscores,
+                      const Run& run, Array<T>& dq, Array<T>& dk, Array<T>& dw) {
+  const std::int64_t batch = visibility.batch(), rows = visibility.rows();
+  const std::int64_t heads = tensors.q->size(2), width = tensors.q->size(3);
+  Shards<T> keys(dk, batch * rows);
+  for_each_shard(run, batch * rows, [&](std::int64_t shard, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t b = i / rows, t = i % rows, token = visibility.row_token(t);
+      const std::vector<std::int64_t> seen = visibility.keys(b, t);
+      Buffer<T> dz(seen.size());
+      for (std::size_t j = 0; j < seen.size(); ++j) dz[j] = fetch_one<T>(dscores, {b, t, seen[j]});
+      ScoreRow<T>(tensors, b, token, run.schedule.head_chunk)
+          .pull_back(seen, dz, dq.row({b, token}, heads * width), dw.row({b, token}, heads), keys[shard]);
+    }
+  });
+  keys.fold();
+}
+
+template Selected<f32> select_rows<f32>(const IndexTensors&, const Visibility&, const Choice&, const Given&,
+                                        const Run&, bool, bool);
+template void pull_back_scores<f32>(const IndexTensors&, const Visibility&, const StoredTensor&, const Run&,
+                                    Array<f32>&, Array<f32>&, Array<f32>&);
+template Selected<f64> select_rows<f64>(const IndexTensors&, const Visibility&, const Choice&, const Given&,
+                                        const Run&, bool, bool);
+template void pull_back_scores<f64>(const IndexTensors&, const Visibility&, const StoredTensor&, const Run&,
+                                    Array<f64>&, Array<f64>&, Array<f64>&);
+template Selected<f192> select_rows<f192>(const IndexTensors&, const Visibility&, const Choice&, const Given&,
+                                          const Run&, bool, bool);
+template void pull_back_scores<f192>(const IndexTensors&, const Visibility&, const StoredTensor&, const Run&,
+                                     Array<f192>&, Array<f192>&, Array<f192>&);
+template Selected<mp50> select_rows<mp50>(const IndexTensors&, const Visibility&, const Choice&, const Given&,
+                                          const Run&, bool, bool);
+template void pull_back_scores<mp50>(const IndexTensors&, const Visibility&, const StoredTensor&, const Run&,
+                                     Array<mp50>&, Array<mp50>&, Array<mp50>&);
+template Selected<mp100> select_rows<mp100>(const IndexTensors&, const Visibility&, const Choice&, const Given&,
+                                            const Run&, bool, bool);
+template void pull_back_scores<mp100>(const IndexTensors&, const Visibility&, const StoredTensor&, const Run&,
+                                      Array<mp100>&, Array<mp100>&, Array<mp100>&);
+
+}  // namespace plumbline::indexer
