@@ -13,8 +13,14 @@ std::string decimal(const mp100& x) { return x.str(40, std::ios_base::scientific
 InputCheck::InputCheck(const Operation& operation, const Problem& problem, const Cotangents& all,
                        const std::string& input, const std::vector<mp100>& gradient,
                        const GradcheckSettings& settings, bool surrogate)
-    : operation_(operation), problem_(problem), cotangents_(reaching(operation, all, input)), gradient_(gradient),
-      settings_(settings), surrogate_(surrogate), input_(read_tensor(problem.in.at(input))), right_(gradient) {
+    : operation_(operation),
+      problem_(problem),
+      cotangents_(reaching(operation, all, input)),
+      gradient_(gradient),
+      settings_(settings),
+      surrogate_(surrogate),
+      input_(read_tensor(problem.in.at(input))),
+      right_(gradient) {
   report_.name = input;
   report_.shape = problem.in.at(input).shape;
   report_.coordinates = static_cast<std::int64_t>(input_.size());
@@ -38,14 +44,16 @@ GradcheckInput InputCheck::run() {
 
 Function& InputCheck::function() {
   if (!function_) {
-    function_ = std::make_unique<Function>(operation_, problem_, cotangents_, report_.name, surrogate_);
+    function_ =
+        std::make_unique<Function>(operation_, problem_, cotangents_, report_.name, surrogate_);
   }
   return *function_;
 }
 
-// Each thread has its own Function and so its own recording; results lie in the order of the displacements, so
-// nothing depends on the number of threads.
-std::vector<Slope> InputCheck::slopes(const std::vector<std::vector<Displaced>>& displacements, bool surrogate) const {
+// Each thread has its own Function and so its own recording; results lie in the order of the
+// displacements, so nothing depends on the number of threads.
+std::vector<Slope> InputCheck::slopes(const std::vector<std::vector<Displaced>>& displacements,
+                                      bool surrogate) const {
   std::vector<Slope> result(displacements.size());
   std::atomic<std::size_t> next{0};
   std::exception_ptr error;
@@ -54,7 +62,9 @@ std::vector<Slope> InputCheck::slopes(const std::vector<std::vector<Displaced>>&
     try {
       std::unique_ptr<Function> own;
       for (std::size_t i = next++; i < displacements.size(); i = next++) {
-        if (!own) own = std::make_unique<Function>(operation_, problem_, cotangents_, report_.name, surrogate);
+        if (!own)
+          own = std::make_unique<Function>(operation_, problem_, cotangents_, report_.name,
+                                           surrogate);
         result[i] = own->slope(displacements[i], report_.step);
       }
     } catch (...) {
@@ -70,8 +80,8 @@ std::vector<Slope> InputCheck::slopes(const std::vector<std::vector<Displaced>>&
   return result;
 }
 
-// Displacing NaN or an infinity says nothing. Where they are not read the gradient is exactly 0; where they are read
-// (infinite sinks, nonfinite "allow") it is 0 or NaN.
+// Displacing NaN or an infinity says nothing. Where they are not read the gradient is exactly 0;
+// where they are read (infinite sinks, nonfinite "allow") it is 0 or NaN.
 void InputCheck::check_not_finite() {
   for (std::size_t i = 0; i < input_.size(); ++i) {
     if (is_finite(input_[i])) continue;
@@ -100,9 +110,12 @@ bool InputCheck::judge_element(std::size_t at, const Slope& slope) {
   const Displaced displaced[] = {{at, 1}};
   Judgement judged = judge_along(gradient, slope, displaced);
   std::string why = is_finite(gradient) ? "disagrees" : "not finite";
-  const bool stands_still = slope.constant && gradient != 0;  // rounding may leave that, but not where nothing is read
-  if (stands_still && judged.verdict != Verdict::wrong && !function().reads(at)) judged.verdict = Verdict::wrong;
-  if (stands_still && judged.verdict == Verdict::wrong && !function().reads(at)) why = "the input is not read";
+  // Where the values stand still rounding may leave a little of a gradient, where nothing is read
+  // it may not.
+  if (slope.constant && !slope.undefined && gradient != 0 && !function().reads(at)) {
+    judged.verdict = Verdict::wrong;
+    why = "the input is not read";
+  }
   switch (judged.verdict) {
     case Verdict::unchecked: return true;
     case Verdict::wrong: add_wrong(at, judged.slope, judged.digits, std::move(why)); return false;
@@ -113,11 +126,11 @@ bool InputCheck::judge_element(std::size_t at, const Slope& slope) {
   return true;
 }
 
-Judgement InputCheck::judge_along(const mp100& gradient, const Slope& first, std::span<const Displaced> displaced) {
-  const auto needs_help = [&] {  // the Function of this thread costs an evaluation: only where it is used
-    return first.constant && gradient != first.value;
-  };
-  return judge(gradient, largest_, first, needs_help() ? function().resolution(report_.step) : mp100(0),
+Judgement InputCheck::judge_along(const mp100& gradient, const Slope& first,
+                                  std::span<const Displaced> displaced) {
+  // Making this thread's Function costs an evaluation, so only where its resolution can matter.
+  const bool still = first.constant && gradient != first.value;
+  return judge(gradient, largest_, first, still ? function().resolution(report_.step) : mp100(0),
                [&](int shift) { return function().slope(displaced, report_.step + shift); });
 }
 
@@ -136,7 +149,8 @@ void InputCheck::measure_distance(const std::vector<std::vector<Displaced>>& dis
   report_.surrogate_distance = largest == 0 ? 0 : static_cast<double>(mp100(apart / largest));
 }
 
-GradcheckElement InputCheck::element(std::size_t at, const mp100& gradient, const mp100& slope, double digits) const {
+GradcheckElement InputCheck::element(std::size_t at, const mp100& gradient, const mp100& slope,
+                                     double digits) const {
   return {index_of(at, report_.shape), decimal(gradient), decimal(slope), digits, {}};
 }
 

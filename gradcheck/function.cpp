@@ -21,17 +21,23 @@ namespace {
 
 std::vector<mp100> read_as(const StoredTensor& tensor, const Shape& shape) {
   std::vector<mp100> values(static_cast<std::size_t>(count_of(shape)));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = Fetch<mp100>::element(tensor, Index(index_of(i, shape)));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = Fetch<mp100>::element(tensor, Index(index_of(i, shape)));
   return values;
 }
 
-// A cotangent's values under one output, and its sum over the elements that moved.
-mp100 pulled(const Cotangent& cotangent, const std::vector<mp100>& plus, const std::vector<mp100>& minus,
-             bool& constant) {
+// What one output adds to a difference of phi: a sum over the elements that moved.
+mp100 pulled(const Cotangent& cotangent, const std::vector<mp100>& plus,
+             const std::vector<mp100>& minus, Slope& slope) {
   mp100 total(0);
   for (std::size_t i = 0; i < plus.size(); ++i) {
     if (plus[i] == minus[i]) continue;  // hidden, or not touched: the cotangent may hold anything
-    constant = false;
+    if (is_nan(plus[i]) &&
+        is_nan(minus[i])) {  // perhaps another row's, perhaps what this one reads
+      slope.undefined = true;
+      continue;
+    }
+    slope.constant = false;
     total += cotangent.values[i] * (plus[i] - minus[i]);
   }
   return total;
@@ -76,7 +82,9 @@ Cotangents read_cotangents(const Operation& operation, const Problem& problem, c
     const bool assumed = problem.cot.empty() && info.name == "loss";
     if (found == problem.cot.end() && !assumed) continue;
     const Value* output = base.find(info.name);
-    if (output == nullptr) throw Error("out." + info.name, "nothing", "the output that cot." + info.name + " belongs to");
+    if (output == nullptr)
+      throw Error("out." + info.name, "nothing",
+                  "the output that cot." + info.name + " belongs to");
     all.push_back({info.name, assumed ? std::vector<mp100>(exact_of(*output).size(), mp100(1))
                                       : read_as(found->second, output->shape)});
   }
@@ -93,8 +101,12 @@ Cotangents reaching(const Operation& operation, const Cotangents& all, const std
 
 Function::Function(const Operation& operation, const Problem& problem, const Cotangents& cotangents,
                    const std::string& input, bool surrogate)
-    : operation_(operation), cotangents_(cotangents), surrogate_(surrogate), problem_(problem),
-      base_(read_tensor(problem.in.at(input))), x_(problem.in.at(input).shape) {
+    : operation_(operation),
+      cotangents_(cotangents),
+      surrogate_(surrogate),
+      problem_(problem),
+      base_(read_tensor(problem.in.at(input))),
+      x_(problem.in.at(input).shape) {
   // A working tensor holds any displacement exactly, whatever the input was stored as.
   x_.values = base_;
   problem_.in[input] = view(x_, problem.in.at(input).name);
@@ -118,8 +130,10 @@ Function::Outputs Function::evaluate(Decisions::Mode mode) {
   return outputs;
 }
 
-Function::Outputs Function::evaluate_at(std::span<const Displaced> displaced, const mp100& distance, Slope& slope) {
-  for (const Displaced& each : displaced) x_.values[each.at] = base_[each.at] + distance * each.weight;
+Function::Outputs Function::evaluate_at(std::span<const Displaced> displaced, const mp100& distance,
+                                        Slope& slope) {
+  for (const Displaced& each : displaced)
+    x_.values[each.at] = base_[each.at] + distance * each.weight;
   Outputs outputs = evaluate(Decisions::Mode::replay);
   for (const Displaced& each : displaced) x_.values[each.at] = base_[each.at];
   for (const Decisions::Kink& kink : decisions_.kinks()) {
@@ -131,8 +145,8 @@ Function::Outputs Function::evaluate_at(std::span<const Displaced> displaced, co
   return outputs;
 }
 
-// D(h) = (phi(x+h) − phi(x−h))/2h = phi' + h²·phi'''/6 + h⁴·phi⁽⁵⁾/120 + …, and (4·D(h) − D(2h))/3 is free of the
-// h² term: phi' − h⁴·phi⁽⁵⁾/30 + O(h⁶).
+// D(h) = (phi(x+h) − phi(x−h))/2h = phi' + h²·phi'''/6 + h⁴·phi⁽⁵⁾/120 + …, and (4·D(h) − D(2h))/3
+// is free of the h² term: phi' − h⁴·phi⁽⁵⁾/30 + O(h⁶).
 Slope Function::slope(std::span<const Displaced> displaced, int step) {
   Slope result;
   const mp100 h = ldexp(mp100(1), step);
@@ -140,7 +154,8 @@ Slope Function::slope(std::span<const Displaced> displaced, int step) {
     const Outputs plus = evaluate_at(displaced, distance, result);
     const Outputs minus = evaluate_at(displaced, -distance, result);
     mp100 total(0);
-    for (std::size_t i = 0; i < plus.size(); ++i) total += pulled(cotangents_[i], plus[i], minus[i], result.constant);
+    for (std::size_t i = 0; i < plus.size(); ++i)
+      total += pulled(cotangents_[i], plus[i], minus[i], result);
     return mp100(total / (2 * distance));
   };
   const mp100 near = difference(h), far = difference(2 * h);

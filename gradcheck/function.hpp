@@ -1,7 +1,8 @@
 // gradcheck/function.hpp
 //
-// phi as a function of one input, everything else fixed, and its slopes by differences. One object belongs to one
-// thread: it holds its own copy of the input and the decisions that the operation took at the point itself.
+// phi as a function of one input, everything else fixed, and its slopes by differences. One object
+// belongs to one thread: it holds its own copy of the input and the decisions that the operation
+// took at the point itself.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -26,7 +27,8 @@ Cotangents read_cotangents(const Operation& operation, const Problem& problem, c
 Cotangents reaching(const Operation& operation, const Cotangents& all, const std::string& input);
 
 std::vector<mp100> read_tensor(const StoredTensor& tensor);  // row by row, unchecked
-const std::vector<mp100>& exact_of(const Value& value);      // Error when the result was not made in mp100
+const std::vector<mp100>& exact_of(
+    const Value& value);  // Error when the result was not made in mp100
 Shape index_of(std::size_t position, const Shape& shape);
 
 struct Displaced {  // a coordinate and how far it moves for a step of 1
@@ -36,7 +38,8 @@ struct Displaced {  // a coordinate and how far it moves for a step of 1
 
 struct Slope {
   mp100 value{0};
-  bool constant = true;  // no output moved in any bit
+  bool constant = true;    // no output moved in any bit
+  bool undefined = false;  // outputs that are NaN on both sides were left out
   std::vector<Decisions::Kink> kinks;
 };
 

@@ -30,19 +30,23 @@ std::string failure_of(const Value* gradient, const Shape& shape) {
 }  // namespace
 
 double GradcheckInput::share() const {
-  return coordinates == 0 ? 100 : 100 * static_cast<double>(checked) / static_cast<double>(coordinates);
+  return coordinates == 0 ? 100
+                          : 100 * static_cast<double>(checked) / static_cast<double>(coordinates);
 }
 
 bool GradcheckInput::pass() const {
-  return failure.empty() && wrong_elements == 0 && share() >= gradcheck_share && digits >= gradcheck_digits;
+  return failure.empty() && wrong_elements == 0 && share() >= gradcheck_share &&
+         digits >= gradcheck_digits;
 }
 
 bool GradcheckReport::pass() const {
   return unexpected.empty() &&
-         std::all_of(inputs.begin(), inputs.end(), [](const GradcheckInput& input) { return input.pass(); });
+         std::all_of(inputs.begin(), inputs.end(),
+                     [](const GradcheckInput& input) { return input.pass(); });
 }
 
-GradcheckReport gradcheck(const Operation& operation, const Problem& problem, const GradcheckSettings& settings) {
+GradcheckReport gradcheck(const Operation& operation, const Problem& problem,
+                          const GradcheckSettings& settings) {
   if (operation.cotangents.empty()) {
     throw Error("op", operation.name, "an operation with a gradient");
   }
@@ -59,7 +63,8 @@ GradcheckReport gradcheck(const Operation& operation, const Problem& problem, co
   report.surrogate = operation.has_surrogate(problem.options);
   report.seed = settings.seed;
   const differences::Cotangents cotangents = differences::read_cotangents(operation, asked, base);
-  for (const differences::Cotangent& cotangent : cotangents) report.cotangents.push_back(cotangent.output);
+  for (const differences::Cotangent& cotangent : cotangents)
+    report.cotangents.push_back(cotangent.output);
 
   std::vector<std::string> names;
   for (const TensorInfo& info : operation.inputs) {
@@ -77,8 +82,8 @@ GradcheckReport gradcheck(const Operation& operation, const Problem& problem, co
       report.inputs.push_back(std::move(input));
       continue;
     }
-    differences::InputCheck check(operation, asked, cotangents, info.name, differences::exact_of(*gradient), settings,
-                                  report.surrogate);
+    differences::InputCheck check(operation, asked, cotangents, info.name,
+                                  differences::exact_of(*gradient), settings, report.surrogate);
     report.inputs.push_back(check.run());
   }
   for (const Value& gradient : base.gradients) {

@@ -20,17 +20,20 @@ struct Rung {
   mp100 error;
 };
 
-// A wrong gradient is wrong by the same amount at every step, while rounding falls with longer steps and truncation
-// with shorter ones: two slopes that are far closer to each other than to the gradient prove it wrong.
+// A wrong gradient is wrong by the same amount at every step, while rounding falls with longer
+// steps and truncation with shorter ones: two slopes that are far closer to each other than to the
+// gradient prove it wrong.
 bool prove_wrong(const Rung& a, const Rung& b) {
-  if (a.slope.constant || b.slope.constant) return false;  // values that do not move say little about the slope
+  if (a.slope.constant || b.slope.constant)
+    return false;  // values that do not move say little about the slope
   const mp100 apart = magnitude(mp100(a.slope.value - b.slope.value));
   return ldexp(apart, 8) <= a.error && ldexp(apart, 8) <= b.error;
 }
 
 }  // namespace
 
-// The median over the coordinates that the gradient says are read, since hidden ones may hold anything.
+// The median over the coordinates that the gradient says are read, since hidden ones may hold
+// anything.
 int step_for(const std::vector<mp100>& input, const std::vector<mp100>& gradient) {
   for (const bool read_only : {true, false}) {
     std::vector<int> exponents;
@@ -52,20 +55,24 @@ double digits_of(const mp100& error, const mp100& largest) {
   return std::min(all_digits, static_cast<double>(mp100(log10(mp100(largest / error)))));
 }
 
-Judgement judge(const mp100& gradient, const mp100& largest, const Slope& first, const mp100& resolution,
-                const std::function<Slope(int)>& again) {
-  if (!is_finite(first.value)) return {is_nan(gradient) ? Verdict::agrees : Verdict::unchecked, 0, first.value};
+Judgement judge(const mp100& gradient, const mp100& largest, const Slope& first,
+                const mp100& resolution, const std::function<Slope(int)>& again) {
+  const bool valueless = first.undefined || !is_finite(first.value);
+  if (is_nan(gradient) && valueless) return {Verdict::agrees, all_digits, first.value};
+  if (!is_finite(first.value)) return {Verdict::unchecked, 0, first.value};
   if (!is_finite(gradient)) return {Verdict::wrong, 0, first.value};
   Judgement best{Verdict::at_resolution, -all_digits, first.value};
   const auto try_rung = [&](int shift, Slope slope) {
     const mp100 error = magnitude(mp100(gradient - slope.value));
     const double digits = digits_of(error, std::max(largest, magnitude(slope.value)));
-    if (is_finite(slope.value) && digits > best.digits) best.digits = digits, best.slope = slope.value;
+    if (is_finite(slope.value) && digits > best.digits)
+      best.digits = digits, best.slope = slope.value;
     return Rung{shift, std::move(slope), error};
   };
   Rung start = try_rung(0, first);
   bool moved = !first.constant;
   if (best.digits >= gradcheck_digits) return {Verdict::agrees, best.digits, best.slope};
+  if (valueless) return {Verdict::unchecked, best.digits, best.slope};
   for (const int stride : {16, -16}) {
     Rung last = start;
     for (int shift = stride; shift <= 48 && shift >= -32; shift += stride) {

@@ -8,10 +8,11 @@
 
 namespace plumbline::differences {
 
-// The step 2^(e − 80) for an input of size about 2^e. The error of a slope has two parts: rounding, κ·2^(−332)/h
-// relative to phi' with κ the condition of the function, and truncation, (s·h)⁴/30 with s the input's size over the
-// length on which the function changes. At 2^−80 there is room for κ up to 2^150 and s up to 2^55 before 30 digits
-// (2^−100) are lost; a well-scaled function keeps about 75.
+// The step 2^(e − 80) for an input of size about 2^e. The error of a slope has two parts: rounding,
+// κ·2^(−332)/h relative to phi' with κ the condition of the function, and truncation, (s·h)⁴/30
+// with s the input's size over the length on which the function changes. At 2^−80 there is room for
+// κ up to 2^150 and s up to 2^55 before 30 digits (2^−100) are lost; a well-scaled function keeps
+// about 75.
 constexpr int step_below_scale = 80;
 int step_for(const std::vector<mp100>& input, const std::vector<mp100>& gradient);
 
@@ -26,9 +27,10 @@ struct Judgement {
   mp100 slope{0};     // the one the verdict rests on
 };
 
-// `again(n)`: the slope with a step 2^n times as long. It is asked for only when `first` does not agree; a verdict
-// of wrong needs two steps whose slopes agree with each other better than with the gradient.
-Judgement judge(const mp100& gradient, const mp100& largest, const Slope& first, const mp100& resolution,
-                const std::function<Slope(int)>& again);
+// `again(n)`: the slope with a step 2^n times as long. It is asked for only when `first` does not
+// agree; a verdict of wrong needs two steps whose slopes agree with each other better than with the
+// gradient.
+Judgement judge(const mp100& gradient, const mp100& largest, const Slope& first,
+                const mp100& resolution, const std::function<Slope(int)>& again);
 
 }  // namespace plumbline::differences

@@ -67,7 +67,8 @@ std::string notes_of(const GradcheckInput& input) {
   if (!input.failure.empty()) line(": " + input.failure);
   if (input.worst && input.wrong.empty()) {
     const bool direction = input.directions > 0 && input.worst->index.size() != input.shape.size();
-    line((direction ? " worst direction: " : " worst " + to_string(input.worst->index) + ": ") + values(*input.worst));
+    line((direction ? " worst direction: " : " worst " + to_string(input.worst->index) + ": ") +
+         values(*input.worst));
   }
   for (const GradcheckElement& wrong : input.wrong) {
     line(to_string(wrong.index) + ": " + wrong.why + ": " + values(wrong));
@@ -75,9 +76,11 @@ std::string notes_of(const GradcheckInput& input) {
   const std::int64_t unnamed = input.wrong_elements - static_cast<std::int64_t>(input.wrong.size());
   if (unnamed > 0) line(": " + std::to_string(unnamed) + " more wrong elements");
   for (const GradcheckKink& kink : input.first_kinks) {
-    const std::string where =
-        kink.direction >= 0 ? " along direction " + std::to_string(kink.direction) : to_string(kink.index);
-    line(where + ": kink: " + kink.what + ", row (" + std::to_string(kink.b) + ", " + std::to_string(kink.t) + ")");
+    const std::string where = kink.direction >= 0
+                                  ? " along direction " + std::to_string(kink.direction)
+                                  : to_string(kink.index);
+    line(where + ": kink: " + kink.what + ", row (" + std::to_string(kink.b) + ", " +
+         std::to_string(kink.t) + ")");
   }
   const std::int64_t more = input.kinks - static_cast<std::int64_t>(input.first_kinks.size());
   if (more > 0) line(": " + std::to_string(more) + " more kinks");
@@ -86,7 +89,8 @@ std::string notes_of(const GradcheckInput& input) {
          " coordinates agree only as far as differences tell: the values hardly move");
   }
   if (input.surrogate_distance) {
-    line(": the gradient belongs to the surrogate; it is " + formatted("%.3g", *input.surrogate_distance) +
+    line(": the gradient belongs to the surrogate; it is " +
+         formatted("%.3g", *input.surrogate_distance) +
          " of the largest away from the derivative of the value");
   }
   return text;
@@ -111,11 +115,12 @@ std::vector<std::vector<std::string>> table_of(const GradcheckReport& report) {
   std::vector<std::vector<std::string>> rows{
       {"input", "shape", "coordinates", "checked", "along", "step", "digits", "kinks", "verdict"}};
   for (const GradcheckInput& input : report.inputs) {
-    rows.push_back({"in." + input.name, to_string(input.shape), std::to_string(input.coordinates),
-                    formatted("%.4g %%", input.share()),
-                    input.directions > 0 ? std::to_string(input.directions) + " directions" : "each",
-                    "2^" + std::to_string(input.step), formatted("%.1f", input.digits), std::to_string(input.kinks),
-                    input.pass() ? "agrees" : "DISAGREES"});
+    rows.push_back(
+        {"in." + input.name, to_string(input.shape), std::to_string(input.coordinates),
+         formatted("%.4g %%", input.share()),
+         input.directions > 0 ? std::to_string(input.directions) + " directions" : "each",
+         "2^" + std::to_string(input.step), formatted("%.1f", input.digits),
+         std::to_string(input.kinks), input.pass() ? "agrees" : "DISAGREES"});
   }
   return rows;
 }
@@ -123,7 +128,8 @@ std::vector<std::vector<std::string>> table_of(const GradcheckReport& report) {
 std::string notes_of(const GradcheckReport& report) {
   std::string text;
   for (const GradcheckInput& input : report.inputs) text += notes_of(input);
-  for (const std::string& name : report.unexpected) text += "grad." + name + ": no differentiable input has that name\n";
+  for (const std::string& name : report.unexpected)
+    text += "grad." + name + ": no differentiable input has that name\n";
   return text;
 }
 

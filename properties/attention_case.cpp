@@ -90,11 +90,12 @@ void draw_visibility(AttentionCase& x, const AttentionWish& wish) {
 
 void draw_selection(AttentionCase& x, const AttentionWish& wish) {
   Stream stream(x.seed, "selection");
-  x.selects = wish.by_index.has_value() || wish.duplicates.value_or(false) || either(wish.selects, 75);
+  x.selects =
+      wish.by_index.has_value() || wish.duplicates.value_or(false) || either(wish.selects, 75);
   x.by_index = x.selects && (wish.duplicates.value_or(false) || either(wish.by_index, 60));
-  const bool twice = x.by_index && either(wish.duplicates, 40);
+  const bool twice = x.by_index && either(wish.duplicates, 60);
   if (twice) x.duplicates = one_of<std::string>({"set", "multiset"});
-  x.k = x.by_index ? pick(0, 6) : 0;
+  x.k = x.by_index ? pick(0, 8) : 0;
   Flags chosen(x.visible.size(), 0);
   x.times.assign(x.visible.size(), 0);
   for (Int b = 0; b < x.B; ++b) {
@@ -105,7 +106,7 @@ void draw_selection(AttentionCase& x, const AttentionWish& wish) {
       for (Int slot = 0; slot < x.k; ++slot) {
         std::int32_t key = -1;
         if (!none && next < order.size() && !stream.chance(30)) {
-          const bool again = twice && next > 0 && stream.chance(50);
+          const bool again = twice && next > 0 && stream.chance(60);
           key = static_cast<std::int32_t>(again ? order[next - 1] : order[next++]);
         }
         x.index.push_back(key);
@@ -123,7 +124,8 @@ void draw_selection(AttentionCase& x, const AttentionWish& wish) {
   }
   if (twice) x.problem.options["duplicates"] = x.duplicates;
   if (x.by_index) support::put_in(x.problem, "indices", support::i32s({x.B, x.T, x.k}, x.index));
-  if (x.selects && !x.by_index) support::put_in(x.problem, "selected", support::bools({x.B, x.T, x.S}, chosen));
+  if (x.selects && !x.by_index)
+    support::put_in(x.problem, "selected", support::bools({x.B, x.T, x.S}, chosen));
 }
 
 void draw_lse(AttentionCase& x, const AttentionWish& wish) {
@@ -148,12 +150,14 @@ void draw_lse(AttentionCase& x, const AttentionWish& wish) {
 }
 
 void draw_tensors(AttentionCase& x) {
-  const Contents contents = one_of<Contents>({Contents::dyadic, Contents::bits, Contents::integers});
+  const Contents contents =
+      one_of<Contents>({Contents::dyadic, Contents::bits, Contents::integers});
   const auto put = [&](const std::string& name, const Shape& shape) {
     Stream stream(x.seed, name);
     const Int dtype = stream.pick(0, 2);
     const Numbers values = stream.reals(count_of(shape), contents);
-    support::put_in(x.problem, name, dtype == 0 ? support::bf16s(shape, values) : support::f64s(shape, values));
+    support::put_in(x.problem, name,
+                    dtype == 0 ? support::bf16s(shape, values) : support::f64s(shape, values));
   };
   put("query", {x.B, x.T, x.H, x.D});
   if (x.latent) {
@@ -170,7 +174,8 @@ void draw_tensors(AttentionCase& x) {
   const Int which = pick(0, 5);  // mostly both cotangents
   Stream stream(x.seed, "cot");
   const auto cot = [&](const std::string& name, const Shape& shape) {
-    support::put_cot(x.problem, name, support::f64s(shape, stream.reals(count_of(shape), Contents::dyadic)));
+    support::put_cot(x.problem, name,
+                     support::f64s(shape, stream.reals(count_of(shape), Contents::dyadic)));
   };
   if (which != 0) cot("output", {x.B, x.T, x.H, x.Dv});
   if (which != 1) cot("lse", {x.B, x.T, x.H});
@@ -198,9 +203,13 @@ bool AttentionCase::empty_row() const {
   return any_row(*this, [&](Int b, Int t) { return is_real(b, t) && keys(b, t) == 0; });
 }
 bool AttentionCase::fewer_than_seen() const {
-  return any_row(*this, [&](Int b, Int t) { return is_real(b, t) && keys(b, t) > 0 && keys(b, t) < seen(b, t); });
+  return any_row(*this, [&](Int b, Int t) {
+    return is_real(b, t) && keys(b, t) > 0 && keys(b, t) < seen(b, t);
+  });
 }
-bool AttentionCase::unreal_row() const { return std::find(real.begin(), real.end(), std::uint8_t{0}) != real.end(); }
+bool AttentionCase::unreal_row() const {
+  return std::find(real.begin(), real.end(), std::uint8_t{0}) != real.end();
+}
 bool AttentionCase::gap() const {
   return any_row(*this, [&](Int b, Int t) {
     bool empty = false;
@@ -214,8 +223,11 @@ bool AttentionCase::gap() const {
 }
 bool AttentionCase::named_twice() const {
   return any_row(*this, [&](Int b, Int t) {
-    std::vector<std::int32_t> list(index.begin() + (b * T + t) * k, index.begin() + (b * T + t + 1) * k);
-    std::erase_if(list, [&](std::int32_t key) { return key < 0 || visible[cell(b, t, key)] == 0 || !is_real(b, t); });
+    std::vector<std::int32_t> list(index.begin() + (b * T + t) * k,
+                                   index.begin() + (b * T + t + 1) * k);
+    std::erase_if(list, [&](std::int32_t key) {
+      return key < 0 || visible[cell(b, t, key)] == 0 || !is_real(b, t);
+    });
     std::sort(list.begin(), list.end());
     return std::adjacent_find(list.begin(), list.end()) != list.end();
   });
@@ -235,9 +247,10 @@ AttentionCase draw_attention_case(const AttentionWish& wish) {
   draw_selection(x, wish);
   draw_lse(x, wish);
   draw_tensors(x);
-  RC_LOG() << "B " << x.B << " T " << x.T << " S " << x.S << " H " << x.H << " Hk " << x.Hk << " D " << x.D << " Dv "
-           << x.Dv << " Rkv " << x.rank << (x.latent ? " latent" : " keys") << (x.bias ? " bias" : "") << " seed "
-           << x.seed << " options " << x.problem.options.dump() << std::endl;
+  RC_LOG() << "B " << x.B << " T " << x.T << " S " << x.S << " H " << x.H << " Hk " << x.Hk << " D "
+           << x.D << " Dv " << x.Dv << " Rkv " << x.rank << (x.latent ? " latent" : " keys")
+           << (x.bias ? " bias" : "") << " seed " << x.seed << " options "
+           << x.problem.options.dump() << std::endl;
   return x;
 }
 
@@ -250,7 +263,8 @@ Json draw_attention_schedule(const AttentionCase& x) {
 }
 
 bool ragged(const AttentionCase& x, const Json& schedule) {
-  const Int chunk = schedule.value("head_chunk", Int{0}), block = schedule.value("key_block", Int{0});
+  const Int chunk = schedule.value("head_chunk", Int{0}),
+            block = schedule.value("key_block", Int{0});
   if (chunk > 1 && chunk < x.H && x.H % chunk != 0) return true;
   return any_row(x, [&](Int b, Int t) {
     return block > 1 && x.keys(b, t) > block && x.keys(b, t) % block != 0;
@@ -261,20 +275,24 @@ Problem poisoned(const AttentionCase& x, double poison) {
   Problem dirty = x.problem;
   Stream stream(x.seed, "rubbish");
   // f(b, n) over the rows [B, n] of a tensor: true where nothing may read it.
-  const auto dirt = [&](Tensors& tensors, const std::string& prefix, const std::string& name, auto hidden) {
+  const auto dirt = [&](Tensors& tensors, const std::string& prefix, const std::string& name,
+                        auto hidden) {
     const auto found = tensors.find(name);
     if (found == tensors.end()) return;
     const StoredTensor tensor = found->second;
     Numbers values = support::numbers_of(tensor);
-    const Int rows = tensor.shape[0] * tensor.shape[1], width = rows == 0 ? 0 : static_cast<Int>(values.size()) / rows;
+    const Int rows = tensor.shape[0] * tensor.shape[1],
+              width = rows == 0 ? 0 : static_cast<Int>(values.size()) / rows;
     for (Int row = 0; row < rows; ++row) {
-      for (Int i = 0; i < width && hidden(row / tensor.shape[1], row % tensor.shape[1]); ++i) values[at(row * width + i)] = poison;
+      for (Int i = 0; i < width && hidden(row / tensor.shape[1], row % tensor.shape[1]); ++i)
+        values[at(row * width + i)] = poison;
     }
     support::put(tensors, prefix, name, support::f64s(tensor.shape, values));
   };
   const auto unread_key = [&](Int b, Int s) { return !x.attended(b, s); };
   const auto unread_row = [&](Int b, Int t) { return !x.is_real(b, t); };
-  for (const char* name : {"key", "value", "kv_latent", "k_pe"}) dirt(dirty.in, "in.", name, unread_key);
+  for (const char* name : {"key", "value", "kv_latent", "k_pe"})
+    dirt(dirty.in, "in.", name, unread_key);
   dirt(dirty.in, "in.", "query", unread_row);
   dirt(dirty.cot, "cot.", "output", unread_row);
   dirt(dirty.cot, "cot.", "lse", unread_row);
@@ -296,7 +314,8 @@ Problem poisoned(const AttentionCase& x, double poison) {
 
 std::vector<std::string> differentiable(const AttentionCase& x) {
   std::vector<std::string> names;
-  for (const char* name : {"query", "key", "value", "kv_latent", "k_pe", "wkv_b", "bkv_b", "sink"}) {
+  for (const char* name :
+       {"query", "key", "value", "kv_latent", "k_pe", "wkv_b", "bkv_b", "sink"}) {
     if (x.problem.in.find(name) != x.problem.in.end()) names.emplace_back(name);
   }
   return names;

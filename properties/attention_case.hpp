@@ -1,7 +1,8 @@
 // properties/attention_case.hpp
 //
-// Random problems of mla_attention with what SPEC says about each: which keys a row sees, which it attends to and how
-// often. Worked out here from the written rules, sharing nothing with reference/mask or reference/attention.
+// Random problems of mla_attention with what SPEC says about each: which keys a row sees, which it
+// attends to and how often. Worked out here from the written rules, sharing nothing with
+// reference/mask or reference/attention.
 #pragma once
 #include <optional>
 #include <string>
@@ -27,7 +28,8 @@ struct AttentionWish {  // what a property needs; nothing = either
 };
 
 struct AttentionCase {
-  bool latent = false, selects = false, by_index = false, bias = false, has_value = true, causal = true;
+  bool latent = false, selects = false, by_index = false, bias = false, has_value = true,
+       causal = true;
   bool documents = false;
   std::int64_t B = 1, T = 0, S = 0, H = 1, Hk = 1, D = 1, Dv = 1, rank = 1, dn = 1, dr = 1, k = 0;
   std::uint64_t seed = 0;
@@ -45,15 +47,18 @@ struct AttentionCase {
   std::size_t cell(std::int64_t b, std::int64_t t, std::int64_t s) const {
     return static_cast<std::size_t>((b * T + t) * S + s);
   }
-  bool is_real(std::int64_t b, std::int64_t t) const { return real[static_cast<std::size_t>(b * T + t)] != 0; }
-  std::int64_t keys(std::int64_t b, std::int64_t t) const;   // attended to, each counted as often as it counts
+  bool is_real(std::int64_t b, std::int64_t t) const {
+    return real[static_cast<std::size_t>(b * T + t)] != 0;
+  }
+  std::int64_t keys(std::int64_t b,
+                    std::int64_t t) const;  // attended to, each counted as often as it counts
   std::int64_t seen(std::int64_t b, std::int64_t t) const;
-  bool attended(std::int64_t b, std::int64_t s) const;       // by some row
+  bool attended(std::int64_t b, std::int64_t s) const;  // by some row
 
   bool empty_row() const;
   bool fewer_than_seen() const;
   bool unreal_row() const;
-  bool gap() const;        // -1 at the head, or between keys
+  bool gap() const;  // -1 at the head, or between keys
   bool named_twice() const;
 };
 

@@ -37,8 +37,9 @@ void draw_sizes(LossCase& x, const LossWish& wish) {
     }
     x.Hk = one_of(divisors);
   }
-  x.m = x.blocks ? pick(1, 3) : 1;
+  x.m = x.blocks ? one_of<Int>({2, 3, 2, 1, 4}) : 1;
   x.S = pick(wish.least_tokens, wish.most_tokens);
+  if (x.S > 1 && x.S < wish.most_tokens) ++x.S;  // few tokens have few keys: less of them
   x.T = wish.placed && chance(60) ? pick(std::min<Int>(1, x.S), x.S) : x.S;
 }
 
@@ -47,12 +48,12 @@ void draw_tokens(LossCase& x, const LossWish& wish) {
   Stream stream(x.seed, "tokens");
   x.segment.assign(at(x.B), std::vector<Int>(at(x.S), 0));
   x.position.assign(at(x.B), support::range(0, x.S));
-  const bool segments = either(wish.documents, 55);
+  const bool segments = either(wish.documents, 70);
   const bool lengths = segments && x.B == 1 && chance(35);
   Json& mask = x.problem.options["mask"];
   if (segments && wish.padding && chance(30)) x.padding = lengths ? pick(0, 2) : -1;
   if (x.padding) mask["padding_segment"] = *x.padding;
-  x.documents = segments && (wish.documents.has_value() || !chance(12));
+  x.documents = segments && (wish.documents.has_value() || lengths || !chance(12));
   if (segments && !x.documents) mask["documents"] = false;
   const bool restart = x.documents && chance(60);
   Integers boundaries{0};
@@ -171,10 +172,10 @@ void draw_selection(LossCase& x, const LossWish& wish) {
   Stream stream(x.seed, "selection");
   x.trained = x.visible;
   for (std::size_t i = 0; i < x.trained.size(); ++i) x.trained[i] &= x.real[i / at(x.K)];
-  x.sparse = either(wish.sparse, 60);
+  x.sparse = either(wish.sparse, 70);
   x.problem.options["sparse"] = x.sparse;
   if (!x.sparse) return;
-  x.by_index = either(wish.slots, 0) || either(wish.by_index, 60);
+  x.by_index = either(wish.slots, 0) || either(wish.by_index, 65);
   x.slots = x.by_index && either(wish.slots, 40);
   if (x.slots) x.problem.options["layout"] = "slots";
   x.after = either(wish.after_softmax, 25);
@@ -277,8 +278,8 @@ void draw_tensors(LossCase& x, const LossWish& wish) {
 
 LossCase draw_loss_case(const LossWish& wish) {
   LossCase x;
-  x.blocks = either(wish.blocks, 60);
-  x.document_grid = x.blocks && either(wish.document_grid, 30);
+  x.blocks = either(wish.blocks, 65);
+  x.document_grid = x.blocks && either(wish.document_grid, 25);
   x.seed = static_cast<std::uint64_t>(pick(0, 1 << 20));
   x.problem.options = Json::object();
   x.problem.options["mask"] = Json::object();

@@ -1,8 +1,9 @@
 // properties/mla_attention_property.cpp
 //
-// What mla_attention and merge_attention guarantee whatever their numbers. Every property is about a different way to
-// the same result: the formula as it stands, another schedule, the latent form absorbed or not, keys named one way or
-// another, keys split and merged, a forward pass's saved tensors, finite differences.
+// What mla_attention and merge_attention guarantee whatever their numbers. Every property is about
+// a different way to the same result: the formula as it stands, another schedule, the latent form
+// absorbed or not, keys named one way or another, keys split and merged, a forward pass's saved
+// tensors, finite differences.
 #include <limits>
 
 #include "properties/attention_case.hpp"
@@ -38,19 +39,21 @@ void count(Distribution& d, const AttentionCase& x) {
   d.notes("no row", x.T == 0);
 }
 
-template <class A, class B>
-void holds(const std::map<std::string, Array<A>, std::less<>>& found,
-           const std::map<std::string, Array<B>, std::less<>>& expected, double digits = high_digits) {
+template <class A, class B> void holds(const std::map<std::string, Array<A>, std::less<>>& found,
+                                       const std::map<std::string, Array<B>, std::less<>>& expected,
+                                       double digits = high_digits) {
   RC_ASSERT(found.size() == expected.size());
   Agreement worst;
   for (const auto& [name, array] : expected) {
     RC_ASSERT(found.find(name) != found.end());
     worst.note(support::agreement(found.find(name)->second, array, name, 1));
   }
-  RC_LOG() << "digits shared: " << worst.digits << " of " << digits << "; " << worst.where << std::endl;
+  RC_LOG() << "digits shared: " << worst.digits << " of " << digits << "; " << worst.where
+           << std::endl;
   RC_ASSERT(worst.digits >= digits);
 }
-template <class A, class B> void holds(const Typed<A>& found, const Typed<B>& expected, double digits = high_digits) {
+template <class A, class B>
+void holds(const Typed<A>& found, const Typed<B>& expected, double digits = high_digits) {
   holds(found.outputs, expected.outputs, digits);
   holds(found.gradients, expected.gradients, digits);
 }
@@ -63,7 +66,9 @@ void same_bits(const Result& found, const Result& expected) {
 // A tensor's numbers in T, whatever it is stored as.
 template <class T> Array<T> numbers(const StoredTensor& tensor) {
   Array<T> array(tensor.shape);
-  support::each_index(tensor.shape, [&](std::size_t flat, Index index) { array.values[flat] = Fetch<T>::element(tensor, index); });
+  support::each_index(tensor.shape, [&](std::size_t flat, Index index) {
+    array.values[flat] = Fetch<T>::element(tensor, index);
+  });
   return array;
 }
 
@@ -76,7 +81,8 @@ struct Rows {
       const auto found = x.problem.in.find(name);
       if (found != x.problem.in.end()) array = numbers<mp50>(found->second);
     };
-    get("query", query), get("key", key), get("value", value), get("kv_latent", latent), get("k_pe", pe);
+    get("query", query), get("key", key), get("value", value), get("kv_latent", latent),
+        get("k_pe", pe);
     get("wkv_b", weights), get("bkv_b", bias);
   }
   mp50 made(std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t channel) const {
@@ -104,16 +110,21 @@ TEST(MlaAttention, IsItsFormula) {
     const Rows rows(x);
     const Typed<mp50> found = attend<mp50>(x.problem, false);
     std::map<std::string, Array<mp50>, std::less<>> expected;
-    Array<mp50> output({x.B, x.T, x.H, x.Dv}), lse({x.B, x.T, x.H}), top({x.B, x.T, x.H}, -infinity<mp50>());
+    Array<mp50> output({x.B, x.T, x.H, x.Dv}), lse({x.B, x.T, x.H}),
+        top({x.B, x.T, x.H}, -infinity<mp50>());
     const mp50 scale = from_double<mp50>(x.problem.options.value("softmax_scale", 1.0));
     const mp50 ln_base = x.ln_base == 1 ? mp50(1) : mp50(log(mp50(2)));
     for (std::int64_t b = 0; b < x.B; ++b) {
       for (std::int64_t t = 0; t < x.T; ++t) {
         for (std::int64_t h = 0; h < x.H; ++h) {
-          const mp50 sink = x.sink.empty() ? -infinity<mp50>() : from_double<mp50>(x.sink[static_cast<std::size_t>(h)]);
+          const mp50 sink = x.sink.empty() ? -infinity<mp50>()
+                                           : from_double<mp50>(x.sink[static_cast<std::size_t>(h)]);
           if (x.keys(b, t) == 0) {
             lse({b, t, h}) = x.counts_sink ? mp50(sink / ln_base) : -infinity<mp50>();
-            if (x.empty_lse) lse({b, t, h}) = *x.empty_lse == "0" ? mp50(0) : *x.empty_lse == "+inf" ? infinity<mp50>() : -infinity<mp50>();
+            if (x.empty_lse)
+              lse({b, t, h}) = *x.empty_lse == "0"      ? mp50(0)
+                               : *x.empty_lse == "+inf" ? infinity<mp50>()
+                                                        : -infinity<mp50>();
             continue;
           }
           mp50 sum = 0;
@@ -122,16 +133,19 @@ TEST(MlaAttention, IsItsFormula) {
             const std::int32_t n = x.times[x.cell(b, t, s)];
             if (n == 0) continue;
             mp50 c = 0;
-            for (std::int64_t i = 0; i < x.D; ++i) c += rows.query({b, t, h, i}) * rows.key_at(b, s, h, i);
+            for (std::int64_t i = 0; i < x.D; ++i)
+              c += rows.query({b, t, h, i}) * rows.key_at(b, s, h, i);
             c *= scale;
             if (c > top({b, t, h})) top({b, t, h}) = c;
             const mp50 term = n * exp(c);
             sum += term;
-            for (std::int64_t v = 0; v < x.Dv; ++v) sums[static_cast<std::size_t>(v)] += term * rows.value_at(b, s, h, v);
+            for (std::int64_t v = 0; v < x.Dv; ++v)
+              sums[static_cast<std::size_t>(v)] += term * rows.value_at(b, s, h, v);
           }
           const mp50 all = sum + exp(sink);
           lse({b, t, h}) = log(x.counts_sink ? all : sum) / ln_base;
-          for (std::int64_t v = 0; v < x.Dv; ++v) output({b, t, h, v}) = sums[static_cast<std::size_t>(v)] / all;
+          for (std::int64_t v = 0; v < x.Dv; ++v)
+            output({b, t, h, v}) = sums[static_cast<std::size_t>(v)] / all;
         }
       }
     }
@@ -158,7 +172,8 @@ TEST(MlaAttention, EveryScheduleIsOneFunction) {
   });
 }
 
-// Scores, output, lse and the gradients through both forms, wkv_b, bkv_b, kv_latent and k_pe among them.
+// Scores, output, lse and the gradients through both forms, wkv_b, bkv_b, kv_latent and k_pe among
+// them.
 TEST(MlaAttention, AbsorbedIsUnabsorbed) {
   property([](Distribution& d) {
     AttentionWish wish;
@@ -193,7 +208,8 @@ TEST(MlaAttention, HiddenPlacesChangeNoBit) {
     Problem problem = x.problem;
     problem.schedule = draw_attention_schedule(x);
     const Result clean = attend_f64(problem);
-    for (const double poison : {std::numeric_limits<double>::quiet_NaN(), INFINITY, -INFINITY, 1e300}) {
+    for (const double poison : {std::numeric_limits<double>::quiet_NaN(), infinity<double>(),
+                                -infinity<double>(), 1e300}) {
       RC_LOG() << "poison " << poison << std::endl;
       Problem dirty = poisoned(x, poison);
       dirty.schedule = problem.schedule;
@@ -213,7 +229,8 @@ TEST(MlaAttention, SelectedIsIndices) {
     Flags selected(x.visible.size(), 0);
     for (std::size_t i = 0; i < x.index.size(); ++i) {
       const std::size_t row = i / static_cast<std::size_t>(x.k);
-      if (x.index[i] >= 0) selected[row * static_cast<std::size_t>(x.S) + static_cast<std::size_t>(x.index[i])] = 1;
+      if (x.index[i] >= 0)
+        selected[row * static_cast<std::size_t>(x.S) + static_cast<std::size_t>(x.index[i])] = 1;
     }
     Problem flagged = x.problem;
     flagged.in.erase("indices");
@@ -265,11 +282,13 @@ TEST(MergeAttention, PartsAreTheWhole) {
       Problem part = x.problem;
       for (const char* name : {"indices", "selected", "sink"}) part.in.erase(name);
       part.options.erase("lse_includes_sink");
-      support::put_in(part, "selected", support::bools({x.B, x.T, x.S}, selected[static_cast<std::size_t>(p)]));
+      support::put_in(part, "selected",
+                      support::bools({x.B, x.T, x.S}, selected[static_cast<std::size_t>(p)]));
       part.outputs.clear();
       const Typed<mp50> result = attend<mp50>(part, false);
       const auto copy = [&](const Array<mp50>& from, Array<mp50>& to) {
-        std::copy(from.values.begin(), from.values.end(), to.values.begin() + p * static_cast<std::int64_t>(from.values.size()));
+        std::copy(from.values.begin(), from.values.end(),
+                  to.values.begin() + p * static_cast<std::int64_t>(from.values.size()));
       };
       copy(result.out("output"), outputs);
       copy(result.out("lse"), lses);
@@ -279,7 +298,8 @@ TEST(MergeAttention, PartsAreTheWhole) {
     d.needs("a part without keys", dead_part);
     for (std::size_t i = 0; i < lses.values.size(); ++i) {
       const auto width = static_cast<std::size_t>(x.Dv);
-      for (std::size_t v = 0; v < width && !is_finite(lses.values[i]); ++v) outputs.values[i * width + v] = not_a_number<mp50>();
+      for (std::size_t v = 0; v < width && !is_finite(lses.values[i]); ++v)
+        outputs.values[i * width + v] = not_a_number<mp50>();
     }
     for (const char* name : {"lse_base", "lse_includes_sink", "empty_lse"}) {
       if (x.problem.options.contains(name)) merged.options[name] = x.problem.options[name];
@@ -300,7 +320,8 @@ TEST(MergeAttention, PartsAreTheWhole) {
       const auto slice = [&](const Array<mp50>& from, const Shape& shape) {
         Array<mp50> to(shape);
         const auto size = static_cast<std::int64_t>(to.values.size());
-        std::copy(from.values.begin() + p * size, from.values.begin() + (p + 1) * size, to.values.begin());
+        std::copy(from.values.begin() + p * size, from.values.begin() + (p + 1) * size,
+                  to.values.begin());
         return to;
       };
       const Array<mp50> output = slice(merge.grad("outputs"), {x.B, x.T, x.H, x.Dv});
@@ -309,7 +330,8 @@ TEST(MergeAttention, PartsAreTheWhole) {
       support::put_cot(part, "lse", support::working(lse));
       for (const auto& [name, array] : attend<mp50>(part).gradients) {
         const auto [total, first] = gradients.emplace(name, array);
-        for (std::size_t i = 0; i < array.values.size() && !first; ++i) total->second.values[i] += array.values[i];
+        for (std::size_t i = 0; i < array.values.size() && !first; ++i)
+          total->second.values[i] += array.values[i];
       }
     }
     holds(gradients, whole.gradients);
@@ -360,7 +382,8 @@ TEST(MlaAttention, GradientIsTheFiniteDifference) {
       mp100 difference = contracted(x, moved);
       support::put_in(moved, name, support::working(down));
       difference = (difference - contracted(x, moved)) / (2 * step);
-      RC_LOG() << name << ": " << difference.str(40) << ", gradient " << expected.str(40) << std::endl;
+      RC_LOG() << name << ": " << difference.str(40) << ", gradient " << expected.str(40)
+               << std::endl;
       RC_ASSERT(support::digits(difference, expected, size) >= high_digits);
     }
   });
@@ -369,7 +392,8 @@ TEST(MlaAttention, GradientIsTheFiniteDifference) {
 TEST(MergeAttention, GradientIsTheFiniteDifference) {
   property([](Distribution& d) {
     using support::pick;
-    const std::int64_t P = pick(1, 4), B = pick(1, 2), T = pick(1, 3), H = pick(1, 3), D = pick(1, 3);
+    const std::int64_t P = pick(1, 4), B = pick(1, 2), T = pick(1, 3), H = pick(1, 3),
+                       D = pick(1, 3);
     support::Stream stream(static_cast<std::uint64_t>(pick(0, 1 << 20)), "merge");
     const auto reals = [&](const Shape& shape) {
       return support::f64s(shape, stream.reals(count_of(shape), Contents::dyadic));
@@ -390,14 +414,17 @@ TEST(MergeAttention, GradientIsTheFiniteDifference) {
     if (support::chance(60)) support::put_in(problem, "sink", reals({H}));
     support::put_cot(problem, "output", reals({B, T, H, D}));
     support::put_cot(problem, "lse", reals({B, T, H}));
-    const auto evaluate = [](const Problem& each) { return support::evaluate<merge_attention::Op, mp100>(each); };
+    const auto evaluate = [](const Problem& each) {
+      return support::evaluate<merge_attention::Op, mp100>(each);
+    };
     const auto total = [&](const Problem& each) {
       const Typed<mp100> result = evaluate(each);
       mp100 sum = 0;
       for (const char* name : {"output", "lse"}) {
         const Array<mp100> cot = numbers<mp100>(problem.cot.find(name)->second);
         for (std::size_t i = 0; i < cot.values.size(); ++i) {
-          if (is_finite(result.out(name).values[i])) sum += cot.values[i] * result.out(name).values[i];
+          if (is_finite(result.out(name).values[i]))
+            sum += cot.values[i] * result.out(name).values[i];
         }
       }
       return sum;
@@ -420,7 +447,8 @@ TEST(MergeAttention, GradientIsTheFiniteDifference) {
       mp100 difference = total(moved);
       support::put_in(moved, name, support::working(down));
       difference = (difference - total(moved)) / (2 * step);
-      RC_LOG() << name << ": " << difference.str(40) << ", gradient " << expected.str(40) << std::endl;
+      RC_LOG() << name << ": " << difference.str(40) << ", gradient " << expected.str(40)
+               << std::endl;
       RC_ASSERT(support::digits(difference, expected, mp100(1)) >= high_digits);
     }
   });

@@ -198,7 +198,7 @@ class Eval(Cli):
         wrong("--schedule", "[]", says="--schedule: found [], expected a JSON object")
         wrong("--schedule", '{"barrier":NaN}', says="--schedule")
         wrong("--schedule", '{"barrier":true,"barrier":true}', says="twice")
-        wrong("--schedule", '{"nonsense":1}', says="schedule.nonsense")
+        wrong("--schedule", '{"nonsense":1}', says="nonsense")
         wrong("--schedule", '{"head_chunk":-1}', says="schedule.head_chunk")
         wrong("--schedule", "[" * 100000, says="deeper")
         wrong("--outputs", "nonsense", says="nonsense")

@@ -45,7 +45,7 @@ int threads_of(const Arguments& arguments) {
 }
 
 void print_value(const char* place, const Value& value) {
-  print(fmt::format("{}.{:<20} {}", place, value.name, to_string(value.shape)));
+  print(fmt::format("{:<24} {}", std::string(place) + "." + value.name, to_string(value.shape)));
   if (value.shape.empty() && value.kind == Kind::real)
     print(fmt::format(" = {:.17g}", value.high.at(0)));
   print("\n");

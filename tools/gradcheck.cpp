@@ -60,19 +60,27 @@ void run(const Arguments& arguments) {
 void add_gradcheck(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   GradcheckSettings& settings = arguments->settings;
-  CLI::App* const command = app.add_subcommand("gradcheck", "Check the gradients of a case by differences in mp100");
-  command->add_option("case", arguments->path, "the case, a safetensors file")->required()->type_name("CASE");
+  CLI::App* const command =
+      app.add_subcommand("gradcheck", "Check the gradients of a case by differences in mp100");
+  command->add_option("case", arguments->path, "the case, a safetensors file")
+      ->required()
+      ->type_name("CASE");
   command->add_flag("--json", arguments->json, "the same as JSON");
-  command->add_option("--max-coordinates", settings.max_coordinates,
-                      "inputs with more are checked along random directions (4000)")
+  command
+      ->add_option("--max-coordinates", settings.max_coordinates,
+                   "inputs with more are checked along random directions (4000)")
       ->type_name("N");
   command->add_option("--directions", settings.directions, "how many of them (4)")->type_name("N");
   command->add_option("--seed", settings.seed, "of the directions (0)")->type_name("N");
-  command->add_option("--threads", settings.threads, "the report does not depend on it (2)")->type_name("N");
+  command->add_option("--threads", settings.threads, "the report does not depend on it (2)")
+      ->type_name("N");
   command->footer(fmt::format(
-      "Every coordinate of every differentiable input is displaced, with Richardson's extrapolation. An input passes\n"
-      "with {} digits, relative to its largest gradient, on {} % of its coordinates. Where the function has a kink\n"
-      "within the step, the branch of the point itself is differentiated and the kink is named. Exit code 1 when a\n"
+      "Every coordinate of every differentiable input is displaced, with Richardson's "
+      "extrapolation. An input passes\n"
+      "with {} digits, relative to its largest gradient, on {} % of its coordinates. Where the "
+      "function has a kink\n"
+      "within the step, the branch of the point itself is differentiated and the kink is named. "
+      "Exit code 1 when a\n"
       "gradient disagrees.\n"
       "Examples:\n"
       "  plumbline gradcheck case.safetensors\n"

@@ -73,6 +73,8 @@ int run(int argc, char** argv) {
   add_compare(app);
   add_gradcheck(app);
   add_info(app);
+  add_generate(app);
+  add_fixtures(app);
   int status = 0;
   try {
     app.parse(argc, argv);

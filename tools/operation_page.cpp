@@ -26,9 +26,18 @@ std::string shape_of(const std::string& letters) {
   return letters.empty() ? "scalar" : "[" + letters + "]";
 }
 
+// As a reader says it: a mode with its parameter is "add 1e-08", and 2^-126 has its name of C.
 std::string value_text(const Json& value) {
   if (value.is_null()) return "—";
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  if (value == 0x1p-126) return "FLT_MIN";
+  if (!value.is_object() || !value.contains("mode") || value.size() != 2) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  }
+  std::string text = value["mode"].get<std::string>();
+  for (const auto& [key, parameter] : value.items()) {
+    if (key != "mode") text += " " + value_text(parameter);
+  }
+  return text;
 }
 
 Section tensors(const std::string& title, const std::string& note,
@@ -77,24 +86,27 @@ Section options(const Operation& operation) {
   return section;
 }
 
-// One row an option, one column a preset; options that are the same everywhere are said once, in the note.
+// One row a preset, one column an option; options that are the same everywhere are said once, in the note.
 Section presets(const std::vector<PresetInfo>& infos) {
-  Section section{"presets", "", {{"option"}, {}}};
+  Section section{"presets", "", {{"preset"}, {}}};
+  for (const PresetInfo& info : infos) section.table.rows.push_back({info.name});
   if (infos.empty()) return section;
-  for (const PresetInfo& info : infos) section.table.header.push_back(info.name);
+  const auto value_in = [](const PresetInfo& info, const std::string& key) {
+    return info.options.contains(key) ? info.options[key] : Json(nullptr);
+  };
   for (const auto& [key, value] : infos.front().options.items()) {
-    std::vector<std::string> row{key};
-    bool same = true;
-    for (const PresetInfo& info : infos) {
-      const Json& own = info.options.contains(key) ? info.options[key] : Json(nullptr);
-      row.push_back(value_text(own));
-      same = same && own == value;
-    }
+    const bool same = std::all_of(infos.begin(), infos.end(),
+                                  [&key = key, &value = value, &value_in](const auto& info) {
+                                    return value_in(info, key) == value;
+                                  });
     if (same) {
       section.note += (section.note.empty() ? "the same in every preset: " : ", ") + key + " " +
                       value_text(value);
-    } else {
-      section.table.rows.push_back(std::move(row));
+      continue;
+    }
+    section.table.header.push_back(key);
+    for (std::size_t i = 0; i < infos.size(); ++i) {
+      section.table.rows[i].push_back(value_text(value_in(infos[i], key)));
     }
   }
   return section;

@@ -7,8 +7,12 @@ namespace {
 template <class T> class RowBack {
  public:
   RowBack(const Setting<T>& setting, const Run& run, const Cotangents& cotangents)
-      : setting_(setting), run_(run), cotangents_(cotangents), widths_(setting),
-        rule_(setting.options.lse, setting.sink.given()), sink_(read_sink<T>(setting.sink, setting.visibility)) {}
+      : setting_(setting),
+        run_(run),
+        cotangents_(cotangents),
+        widths_(setting),
+        rule_(setting.options.lse, setting.sink.given()),
+        sink_(read_sink<T>(setting.sink, setting.visibility)) {}
 
   // A row without keys: all of a counted, finite sink's lse is the sink.
   void without_keys(std::int64_t b, std::int64_t t, Array<T>* sink) const {
@@ -19,14 +23,15 @@ template <class T> class RowBack {
       sink->values[i] += rule_.pull_back(fetch_one<T>(cotangents_.lse, {b, t, h}));
     }
   }
-  void heads(std::int64_t shard, std::int64_t b, std::int64_t t, std::span<const RowKey> keys, std::int64_t first,
-             std::int64_t last, std::span<T> query_gradient, Array<T>* sink, std::span<Array<T>* const> arrays) const;
+  void heads(std::int64_t shard, std::int64_t b, std::int64_t t, std::span<const RowKey> keys,
+             std::int64_t first, std::int64_t last, std::span<T> query_gradient, Array<T>* sink,
+             std::span<Array<T>* const> arrays) const;
   const Widths<T>& widths() const { return widths_; }
 
  private:
   void summarise(RowHeads<T>& heads, const RowPlace<T>& place, std::int64_t b, std::int64_t t,
-                 std::span<const T> cotangent, std::span<const T> mapped_cotangent, std::span<T> delta,
-                 std::span<T> lse) const;
+                 std::span<const T> cotangent, std::span<const T> mapped_cotangent,
+                 std::span<T> delta, std::span<T> lse) const;
 
   const Setting<T>& setting_;
   const Run& run_;
@@ -37,17 +42,20 @@ template <class T> class RowBack {
 };
 
 // Delta and the cotangent of the natural lse, from what is given, else from a pass over the keys.
-template <class T>
-void RowBack<T>::summarise(RowHeads<T>& heads, const RowPlace<T>& place, std::int64_t b, std::int64_t t,
-                           std::span<const T> cotangent, std::span<const T> mapped_cotangent, std::span<T> delta,
-                           std::span<T> lse) const {
+template <class T> void RowBack<T>::summarise(RowHeads<T>& heads, const RowPlace<T>& place,
+                                              std::int64_t b, std::int64_t t,
+                                              std::span<const T> cotangent,
+                                              std::span<const T> mapped_cotangent,
+                                              std::span<T> delta, std::span<T> lse) const {
   const bool has_output = setting_.given_output.given(), has_lse = setting_.given_lse.given();
   const bool need_output = cotangents_.output.given() && !has_output;
-  const auto out = static_cast<std::size_t>(widths_.output), value = static_cast<std::size_t>(widths_.value);
+  const auto out = static_cast<std::size_t>(widths_.output),
+             value = static_cast<std::size_t>(widths_.value);
   for (std::size_t i = 0; i < delta.size() && has_lse; ++i) {
     const HeadState<T>& head = heads.head(i);
-    const GivenLse<T> given = read_lse(setting_.given_lse, {b, t, place.first + static_cast<std::int64_t>(i)}, rule_,
-                                       head.has_sink, head.sink);
+    const GivenLse<T> given =
+        read_lse(setting_.given_lse, {b, t, place.first + static_cast<std::int64_t>(i)}, rule_,
+                 head.has_sink, head.sink);
     heads.give(i, given.keys, given.all);
   }
   Buffer<T> output(need_output ? delta.size() * value : 0);
@@ -58,38 +66,56 @@ void RowBack<T>::summarise(RowHeads<T>& heads, const RowPlace<T>& place, std::in
   }
   for (std::size_t i = 0; i < delta.size(); ++i) {
     const std::span<const T> o(output);
-    if (has_output && cotangents_.output.given()) delta[i] = dot<T>(cotangent.subspan(i * out, out), o.subspan(i * out, out));
-    if (need_output) delta[i] = dot<T>(mapped_cotangent.subspan(i * value, value), o.subspan(i * value, value));
+    if (has_output && cotangents_.output.given())
+      delta[i] = dot<T>(cotangent.subspan(i * out, out), o.subspan(i * out, out));
+    if (need_output)
+      delta[i] = dot<T>(mapped_cotangent.subspan(i * value, value), o.subspan(i * value, value));
     delta[i] = share(Symbol::delta, round_at(Point::delta, delta[i]));
     if (!cotangents_.lse.given()) continue;
     const T natural = heads.head(i).log_sum_exp(rule_.counts_sink());
     if (natural == infinity<T>() || natural == -infinity<T>()) continue;  // a constant
-    lse[i] = rule_.pull_back(fetch_one<T>(cotangents_.lse, {b, t, place.first + static_cast<std::int64_t>(i)}));
+    lse[i] = rule_.pull_back(
+        fetch_one<T>(cotangents_.lse, {b, t, place.first + static_cast<std::int64_t>(i)}));
   }
 }
 
-template <class T>
-void RowBack<T>::heads(std::int64_t shard, std::int64_t b, std::int64_t t, std::span<const RowKey> keys,
-                       std::int64_t first, std::int64_t last, std::span<T> query_gradient, Array<T>* sink,
-                       std::span<Array<T>* const> arrays) const {
+template <class T> void RowBack<T>::heads(std::int64_t shard, std::int64_t b, std::int64_t t,
+                                          std::span<const RowKey> keys, std::int64_t first,
+                                          std::int64_t last, std::span<T> query_gradient,
+                                          Array<T>* sink, std::span<Array<T>* const> arrays) const {
   HeadMap<T>* const map = setting_.map;
-  const auto count = static_cast<std::size_t>(last - first), begin = static_cast<std::size_t>(first);
-  const auto width = static_cast<std::size_t>(widths_.query), out = static_cast<std::size_t>(widths_.output);
-  Buffer<T> query(count * width), cotangent(count * out), delta(count), lse(count), mapped_query, mapped_cotangent;
+  const auto count = static_cast<std::size_t>(last - first),
+             begin = static_cast<std::size_t>(first);
+  const auto width = static_cast<std::size_t>(widths_.query),
+             out = static_cast<std::size_t>(widths_.output);
+  Buffer<T> query(count * width), cotangent(count * out), delta(count), lse(count), mapped_query,
+      mapped_cotangent;
   fetch_heads<T>(setting_.query, b, t, first, last, query);
   if (cotangents_.output.given()) fetch_heads<T>(cotangents_.output, b, t, first, last, cotangent);
   if (map != nullptr) {
     mapped_query = mapped<T>(query, widths_.query, widths_.key, first,
                              [&](std::int64_t h, auto from, auto to) { map->query(h, from, to); });
-    mapped_cotangent = mapped<T>(cotangent, widths_.output, widths_.value, first,
-                                 [&](std::int64_t h, auto from, auto to) { map->cotangent(h, from, to); });
+    mapped_cotangent =
+        mapped<T>(cotangent, widths_.output, widths_.value, first,
+                  [&](std::int64_t h, auto from, auto to) { map->cotangent(h, from, to); });
   }
-  const std::span<const T> q = map != nullptr ? std::span<const T>(mapped_query) : std::span<const T>(query);
-  const std::span<const T> g = map != nullptr ? std::span<const T>(mapped_cotangent) : std::span<const T>(cotangent);
-  const RowPlace<T> place{setting_.sources, keys,          b,           first,
-                          last,             widths_.heads, widths_.key, widths_.value,
-                          run_.schedule.key_block, constant<T>(setting_.options.softmax_scale)};
-  RowHeads<T> heads(place, q, sink_.empty() ? std::span<const T>() : std::span<const T>(sink_).subspan(begin, count));
+  const std::span<const T> q =
+      map != nullptr ? std::span<const T>(mapped_query) : std::span<const T>(query);
+  const std::span<const T> g =
+      map != nullptr ? std::span<const T>(mapped_cotangent) : std::span<const T>(cotangent);
+  const RowPlace<T> place{setting_.sources,
+                          keys,
+                          b,
+                          first,
+                          last,
+                          widths_.heads,
+                          widths_.key,
+                          widths_.value,
+                          run_.schedule.key_block,
+                          constant<T>(setting_.options.softmax_scale)};
+  RowHeads<T> heads(
+      place, q,
+      sink_.empty() ? std::span<const T>() : std::span<const T>(sink_).subspan(begin, count));
   summarise(heads, place, b, t, cotangent, g, delta, lse);
 
   typename RowHeads<T>::Pull pull;
@@ -103,14 +129,16 @@ void RowBack<T>::heads(std::int64_t shard, std::int64_t b, std::int64_t t, std::
     pull.query = query_gradient.subspan(begin * width, count * width);
     heads.pull_back(pull);
   } else {
-    const auto key = static_cast<std::size_t>(widths_.key), value = static_cast<std::size_t>(widths_.value);
+    const auto key = static_cast<std::size_t>(widths_.key),
+               value = static_cast<std::size_t>(widths_.value);
     key_gradient.resize(count * key);
     value_sum.resize(count * value);
     pull.query = key_gradient;
     pull.value_sum = value_sum;
     heads.pull_back(pull);
     for (std::size_t i = 0; i < count; ++i) {
-      const std::span<const T> dk(key_gradient), sum(value_sum), given_query(query), given_cotangent(cotangent);
+      const std::span<const T> dk(key_gradient), sum(value_sum), given_query(query),
+          given_cotangent(cotangent);
       map->pull_back(shard, first + static_cast<std::int64_t>(i),
                      {given_query.subspan(i * width, width), given_cotangent.subspan(i * out, out),
                       dk.subspan(i * key, key), sum.subspan(i * value, value),
@@ -128,8 +156,8 @@ void RowBack<T>::heads(std::int64_t shard, std::int64_t b, std::int64_t t, std::
 
 }  // namespace
 
-template <class T>
-void backward(const Setting<T>& setting, const Run& run, const Cotangents& cotangents, const Targets<T>& targets) {
+template <class T> void backward(const Setting<T>& setting, const Run& run,
+                                 const Cotangents& cotangents, const Targets<T>& targets) {
   const Visibility& visibility = setting.visibility;
   const std::int64_t batch = visibility.batch(), rows = visibility.rows();
   const RowBack<T> row(setting, run, cotangents);
@@ -160,10 +188,15 @@ void backward(const Setting<T>& setting, const Run& run, const Cotangents& cotan
   for (Shards<T>& each : keys) each.fold();
 }
 
-template void backward<f32>(const Setting<f32>&, const Run&, const Cotangents&, const Targets<f32>&);
-template void backward<f64>(const Setting<f64>&, const Run&, const Cotangents&, const Targets<f64>&);
-template void backward<f192>(const Setting<f192>&, const Run&, const Cotangents&, const Targets<f192>&);
-template void backward<mp50>(const Setting<mp50>&, const Run&, const Cotangents&, const Targets<mp50>&);
-template void backward<mp100>(const Setting<mp100>&, const Run&, const Cotangents&, const Targets<mp100>&);
+template void backward<f32>(const Setting<f32>&, const Run&, const Cotangents&,
+                            const Targets<f32>&);
+template void backward<f64>(const Setting<f64>&, const Run&, const Cotangents&,
+                            const Targets<f64>&);
+template void backward<f192>(const Setting<f192>&, const Run&, const Cotangents&,
+                             const Targets<f192>&);
+template void backward<mp50>(const Setting<mp50>&, const Run&, const Cotangents&,
+                             const Targets<mp50>&);
+template void backward<mp100>(const Setting<mp100>&, const Run&, const Cotangents&,
+                              const Targets<mp100>&);
 
 }  // namespace plumbline::attention

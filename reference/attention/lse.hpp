@@ -1,6 +1,7 @@
 // reference/attention/lse.hpp
 //
-// What is reported as lse, and back: base, sink, empty rows. Inside the library a log-sum-exp is always natural.
+// What is reported as lse, and back: base, sink, empty rows. Inside the library a log-sum-exp is
+// always natural.
 #pragma once
 #include "reference/attention/options.hpp"
 #include "reference/numeric/primitives.hpp"
@@ -10,7 +11,9 @@ namespace plumbline::attention {
 template <class T> class LseRule {
  public:
   LseRule(const LseOptions& options, bool has_sink)
-      : empty_(options.empty), counts_sink_(options.includes_sink && has_sink), scaled_(options.base == LseBase::two),
+      : empty_(options.empty),
+        counts_sink_(options.includes_sink && has_sink),
+        scaled_(options.base == LseBase::two),
         log_of_base_(scaled_ ? natural_log(T(2)) : T(1)) {}
 
   bool counts_sink() const { return counts_sink_; }
@@ -30,7 +33,9 @@ template <class T> class LseRule {
     return T(0);
   }
   // It is the sink's logit, and has a derivative.
-  bool empty_is_sink(const T& sink) const { return !empty_ && counts_sink_ && !(sink == infinity<T>() || sink == -infinity<T>()); }
+  bool empty_is_sink(const T& sink) const {
+    return !empty_ && counts_sink_ && !(sink == infinity<T>() || sink == -infinity<T>());
+  }
 
  private:
   std::optional<EmptyLse> empty_;

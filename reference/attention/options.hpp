@@ -1,7 +1,7 @@
 // reference/attention/options.hpp
 //
-// The options that every attention here shares, described once. docs/ops/mla_attention.md explains each of them and
-// says which framework takes which value.
+// The options that every attention here shares, described once. docs/ops/mla_attention.md explains
+// each of them and says which framework takes which value.
 #pragma once
 #include <optional>
 #include <span>
@@ -37,7 +37,8 @@ struct LseOptions {
   template <class Visitor> void fields(Visitor& v) {
     v("lse_base", base, "base of the logarithm in lse");
     v("lse_includes_sink", includes_sink, "the sink is a term of lse");
-    v("empty_lse", empty, "lse of a row without keys, as it stands; default -inf, with a counted sink the sink");
+    v("empty_lse", empty,
+      "lse of a row without keys, as it stands; default -inf, with a counted sink the sink");
   }
 };
 
@@ -52,8 +53,10 @@ struct Options {
   template <class Visitor> void fields(Visitor& v) {
     v("softmax_scale", softmax_scale, "factor of the logits; 1: queries arrive scaled");
     lse.fields(v);
-    v("strict_selection", strict_selection, "selecting a key that the row does not see is an error");
-    v("duplicates", duplicates, "a key named twice: an error, one key, or a key of twice the weight");
+    v("strict_selection", strict_selection,
+      "selecting a key that the row does not see is an error");
+    v("duplicates", duplicates,
+      "a key named twice: an error, one key, or a key of twice the weight");
     v("mask", mask, "who sees whom");
     v("S", tokens, "number of tokens, where no tensor tells");
   }

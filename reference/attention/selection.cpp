@@ -11,19 +11,21 @@ struct Slot {
   std::int64_t key, slot;
 };
 
-std::string slot_name(const StoredTensor& tensor, std::int64_t b, std::int64_t t, std::int64_t slot) {
+std::string slot_name(const StoredTensor& tensor, std::int64_t b, std::int64_t t,
+                      std::int64_t slot) {
   const std::int64_t place[] = {b, t, slot};
   return tensor.name + to_string(Index(place));
 }
 
-[[noreturn]] void refuse_hidden(const StoredTensor& tensor, std::int64_t b, std::int64_t t, std::int64_t slot,
-                                std::int64_t key) {
-  throw Error(slot_name(tensor, b, t, slot), "key " + std::to_string(key) + ", which the row does not see",
+[[noreturn]] void refuse_hidden(const StoredTensor& tensor, std::int64_t b, std::int64_t t,
+                                std::int64_t slot, std::int64_t key) {
+  throw Error(slot_name(tensor, b, t, slot),
+              "key " + std::to_string(key) + ", which the row does not see",
               "visible keys only (strict_selection)");
 }
 
-std::vector<std::int64_t> from_indices(const Selection& selection, const Visibility& visibility, std::int64_t b,
-                                       std::int64_t t) {
+std::vector<std::int64_t> from_indices(const Selection& selection, const Visibility& visibility,
+                                       std::int64_t b, std::int64_t t) {
   const StoredTensor& indices = selection.indices;
   std::vector<Slot> slots;
   for (std::int64_t slot = 0; slot < indices.size(2); ++slot) {
@@ -39,13 +41,15 @@ std::vector<std::int64_t> from_indices(const Selection& selection, const Visibil
       refuse_hidden(indices, b, t, slot, key);
     }
   }
-  std::stable_sort(slots.begin(), slots.end(), [](const Slot& x, const Slot& y) { return x.key < y.key; });
+  std::stable_sort(slots.begin(), slots.end(),
+                   [](const Slot& x, const Slot& y) { return x.key < y.key; });
   std::vector<std::int64_t> keys;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (i > 0 && slots[i].key == slots[i - 1].key) {
       if (selection.duplicates == Duplicates::set) continue;
       if (selection.duplicates == Duplicates::error) {
-        throw Error(slot_name(indices, b, t, slots[i].slot), "key " + std::to_string(slots[i].key) + " a second time",
+        throw Error(slot_name(indices, b, t, slots[i].slot),
+                    "key " + std::to_string(slots[i].key) + " a second time",
                     "distinct keys in a real row, or duplicates \"set\" or \"multiset\"");
       }
     }
@@ -63,8 +67,8 @@ void check(const Selection& selection) {
   }
 }
 
-std::vector<std::int64_t> keys_of(const Selection& selection, const Visibility& visibility, std::int64_t b,
-                                  std::int64_t t) {
+std::vector<std::int64_t> keys_of(const Selection& selection, const Visibility& visibility,
+                                  std::int64_t b, std::int64_t t) {
   if (selection.indices.given()) return from_indices(selection, visibility, b, t);
   if (!selection.selected.given()) return visibility.keys(b, t);
   std::vector<std::int64_t> keys;

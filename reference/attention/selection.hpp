@@ -1,10 +1,13 @@
 // reference/attention/selection.hpp
 //
-// The keys a row attends over: the visible ones, or those of them that `selected` or `indices` name.
-// Guarantees: ascending, so that both ways of naming a set give the same bits; a hidden key is never among them.
-// Under duplicates "multiset" a key named n times stands in the list n times and so weighs n·exp(c).
-// Errors, in real rows: an index below −1 or not below the number of keys; an invisible key under strict_selection;
-// a key a second time under duplicates "error".
+// The keys a row attends over: the visible ones, or those of them that `selected` or `indices`
+// name.
+// Guarantees: ascending, so that both ways of naming a set give the same bits; a hidden key is
+// never among them.
+// Under duplicates "multiset" a key named n times stands in the list n times and so weighs
+// n·exp(c).
+// Errors, in real rows: an index below −1 or not below the number of keys; an invisible key under
+// strict_selection; a key a second time under duplicates "error".
 #pragma once
 #include <vector>
 
@@ -19,7 +22,7 @@ struct Selection {
 };
 
 void check(const Selection& selection);  // Error when both are given
-std::vector<std::int64_t> keys_of(const Selection& selection, const Visibility& visibility, std::int64_t b,
-                                  std::int64_t t);
+std::vector<std::int64_t> keys_of(const Selection& selection, const Visibility& visibility,
+                                  std::int64_t b, std::int64_t t);
 
 }  // namespace plumbline::attention

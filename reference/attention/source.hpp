@@ -1,10 +1,11 @@
 // reference/attention/source.hpp
 //
-// Where an attention's keys and values lie. A key row is some stretches of channels of stored tensors side by side,
-// a value row likewise; they may share channels (one latent that is both), and every attention here is such a list:
+// Where an attention's keys and values lie. A key row is some stretches of channels of stored
+// tensors side by side, a value row likewise; they may share channels (one latent that is both),
+// and every attention here is such a list:
 //   keys with values of their own       key {key}               value {value}
 //   values that are part of the keys    key {key}               value {the first channels of key}
-//   latent attention, absorbed          key {latent, 1, k_pe}   value {latent, 1}    (1: the bias's channel)
+//   latent attention, absorbed          key {latent, 1, k_pe}   value {latent, 1}  (1: for the bias)
 //   window and compressed blocks        two sources, each key {x}, value {x}
 #pragma once
 #include <vector>
@@ -15,8 +16,8 @@
 
 namespace plumbline::attention {
 
-// Channels [first, first + width) of a tensor [B, K, all], which every head reads, or [B, K, G, all], of which head
-// h of H reads group floor(h·G/H). Without a tensor it is the constant 1.
+// Channels [first, first + width) of a tensor [B, K, all], which every head reads, or [B, K, G,
+// all], of which head h of H reads group floor(h·G/H). Without a tensor it is the constant 1.
 struct Part {
   StoredTensor tensor;
   std::int64_t first = 0, width = 1;
@@ -27,7 +28,8 @@ struct Part {
     return grouped() ? head * tensor.size(2) / heads : 0;
   }
   // Where the stretch begins in an array of the tensor's shape.
-  std::size_t offset(std::int64_t b, std::int64_t key, std::int64_t head, std::int64_t heads) const {
+  std::size_t offset(std::int64_t b, std::int64_t key, std::int64_t head,
+                     std::int64_t heads) const {
     const std::int64_t groups = grouped() ? tensor.size(2) : 1;
     const std::int64_t row = (b * tensor.size(1) + key) * groups + group(head, heads);
     return static_cast<std::size_t>(row * tensor.shape.back() + first);
@@ -42,7 +44,8 @@ struct RowKey {
   std::int64_t key;
 };
 
-// Key or value rows, converted one at a time; a stretch that several heads share is converted once for them.
+// Key or value rows, converted one at a time; a stretch that several heads share is converted once
+// for them.
 template <class T> class RowReader {
  public:
   explicit RowReader(std::int64_t width) : row_(static_cast<std::size_t>(width)) {}

@@ -13,9 +13,9 @@ template <class T> struct Index {
 
   Index(const Tokens<T>& tokens, const Options& options, const Run& run)
       : q(tokens.sizes().shape("B S A e")), k(tokens.sizes().shape("B S e")), w(tokens.sizes().shape("B S A")) {
-    tokens.make_q(run, q);
-    tokens.make_k(run, k);
-    tokens.make_w(run, w);
+    tokens.make_q(run, tokens.all(), q);
+    tokens.make_k(run, tokens.all(), k);
+    tokens.make_w(run, tokens.all(), w);
     q_view = view(q, "index_q");
     k_view = view(k, "index_k");
     w_view = view(w, "index_w");

@@ -33,8 +33,8 @@ Tokens<T>::Tokens(const Inputs& in, const Options& options, RowNote otherwise) :
   if (!sizes_.known("T")) sizes_.set("T", sizes_["S"], "S, without in.row_index");
   visibility_.emplace(options.mask, in.mask, sizes_, Blocks{});
   rotation_.emplace(options.rope, sizes_["e"]);
-  const auto notes = std::make_shared<const RowNotes>(visibility_->notes(otherwise));
-  in_.x.notes = in_.q_latent.notes = notes;
+  if (!in.x.notes) in_.x.notes = std::make_shared<const RowNotes>(visibility_->notes(otherwise));
+  in_.q_latent.notes = in_.x.notes;
   to_q_.emplace(in_.wq_b, no_bias_, columns_of(in_.wq_b, std::nullopt, ""));
   to_k_.emplace(in_.wk, no_bias_, columns_of(in_.wk, std::nullopt, ""));
   to_w_.emplace(in_.weights_proj, no_bias_, columns_of(in_.weights_proj, std::nullopt, ""));
@@ -48,9 +48,16 @@ template <class T> std::string Tokens<T>::place_of(std::int64_t row) const {
   return "in.x·in.wk, token " + to_string(lead_of(in_.x, row));
 }
 
-template <class T> void Tokens<T>::make_q(const Run& run, Array<T>& index_q) const {
+template <class T> typename Tokens<T>::Runs Tokens<T>::all() const {
+  Runs runs;
+  in_chunks(rows(), rows_of_a_block, [&](std::int64_t first, std::int64_t last) { runs.push_back({first, last}); });
+  return runs;
+}
+
+template <class T> void Tokens<T>::make_q(const Run& run, const Runs& tokens, Array<T>& index_q) const {
   const std::int64_t rank = sizes_["Rq"], heads = sizes_["A"], width = sizes_["e"];
-  for_each_block(run, rows(), [&](std::int64_t first, std::int64_t last) {
+  for_each_row(run, static_cast<std::int64_t>(tokens.size()), [&](std::int64_t i) {
+    const auto [first, last] = tokens[place(i)];
     const std::span<T> q = rows_of(index_q, first, last - first, heads * width);
     if (in_.given.index_q.given()) {
       fetch_rows<T>(in_.given.index_q, first * heads, (last - first) * heads, q);
@@ -68,12 +75,13 @@ template <class T> void Tokens<T>::make_q(const Run& run, Array<T>& index_q) con
   });
 }
 
-template <class T> void Tokens<T>::make_k(const Run& run, Array<T>& index_k) const {
+template <class T> void Tokens<T>::make_k(const Run& run, const Runs& tokens, Array<T>& index_k) const {
   const std::int64_t in_width = sizes_["E"], width = sizes_["e"];
   Buffer<Exact<T>> weight(place(width)), bias(place(width));
   fetch<Exact<T>>(in_.k_norm_weight, {}, weight);
   fetch<Exact<T>>(in_.k_norm_bias, {}, bias);
-  for_each_block(run, rows(), [&](std::int64_t first, std::int64_t last) {
+  for_each_row(run, static_cast<std::int64_t>(tokens.size()), [&](std::int64_t i) {
+    const auto [first, last] = tokens[place(i)];
     const std::span<T> k = rows_of(index_k, first, last - first, width);
     if (in_.given.index_k.given()) {
       fetch_rows<T>(in_.given.index_k, first, last - first, k);
@@ -91,9 +99,10 @@ template <class T> void Tokens<T>::make_k(const Run& run, Array<T>& index_k) con
   });
 }
 
-template <class T> void Tokens<T>::make_w(const Run& run, Array<T>& index_w) const {
+template <class T> void Tokens<T>::make_w(const Run& run, const Runs& tokens, Array<T>& index_w) const {
   const std::int64_t in_width = sizes_["E"], heads = sizes_["A"];
-  for_each_block(run, rows(), [&](std::int64_t first, std::int64_t last) {
+  for_each_row(run, static_cast<std::int64_t>(tokens.size()), [&](std::int64_t i) {
+    const auto [first, last] = tokens[place(i)];
     const std::span<T> w = rows_of(index_w, first, last - first, heads);
     if (in_.given.index_w.given()) {
       fetch_rows<T>(in_.given.index_w, first, last - first, w);

@@ -22,10 +22,13 @@ template <class T> class Tokens {
   const Visibility& visibility() const { return *visibility_; }
   std::int64_t rows() const { return sizes_["B"] * sizes_["S"]; }
 
-  // Whole outputs; what is given is copied.
-  void make_q(const Run& run, Array<T>& index_q) const;
-  void make_k(const Run& run, Array<T>& index_k) const;
-  void make_w(const Run& run, Array<T>& index_w) const;
+  // Runs of tokens [first, last), at most a block each; all of them.
+  using Runs = std::vector<std::array<std::int64_t, 2>>;
+  Runs all() const;
+  // Outputs over whole arrays, made for some tokens; what is given is copied.
+  void make_q(const Run& run, const Runs& tokens, Array<T>& index_q) const;
+  void make_k(const Run& run, const Runs& tokens, Array<T>& index_k) const;
+  void make_w(const Run& run, const Runs& tokens, Array<T>& index_w) const;
   // Adds to the gradients what cotangents of the whole outputs send back; a given output sends nothing.
   void pull_back(const Run& run, const Array<T>& dq, const Array<T>& dk, const Array<T>& dw, Gradients<T>& grad) const;
 

@@ -5,8 +5,8 @@
 
 namespace plumbline::layer_norm {
 
-template <class T>
-Gradients<T> Op::backward(const Inputs& in, const NormOptions& options, const Run& run, const Cotangents& cotangent) {
+template <class T> Gradients<T> Op::backward(const Inputs& in, const NormOptions& options,
+                                             const Run& run, const Cotangents& cotangent) {
   check_eps(options.eps);
   const LastAxis axis(in.x);
   axis.check_vector(in.weight, in.x);
@@ -23,8 +23,10 @@ Gradients<T> Op::backward(const Inputs& in, const NormOptions& options, const Ru
     for (std::int64_t row = begin; row < end; ++row) {
       fetch_rows<T>(in.x, row, 1, x);
       fetch_rows<T>(cotangent.y, row, 1, dy);
-      const std::span<T> dx = std::span<T>(grad.x.values).subspan(static_cast<std::size_t>(row) * width, width);
-      const LayerMoments<T> moments(x, options.eps, [&] { return in.x.name + to_string(lead_of(in.x, row)); });
+      const std::span<T> dx =
+          std::span<T>(grad.x.values).subspan(static_cast<std::size_t>(row) * width, width);
+      const LayerMoments<T> moments(x, options.eps,
+                                    [&] { return in.x.name + to_string(lead_of(in.x, row)); });
       moments.pull_back(x, weight, dy, dx, dweight.values(shard), dbias.values(shard));
     }
   });
@@ -33,10 +35,15 @@ Gradients<T> Op::backward(const Inputs& in, const NormOptions& options, const Ru
   return grad;
 }
 
-template Gradients<f32> Op::backward<f32>(const Inputs&, const NormOptions&, const Run&, const Cotangents&);
-template Gradients<f64> Op::backward<f64>(const Inputs&, const NormOptions&, const Run&, const Cotangents&);
-template Gradients<f192> Op::backward<f192>(const Inputs&, const NormOptions&, const Run&, const Cotangents&);
-template Gradients<mp50> Op::backward<mp50>(const Inputs&, const NormOptions&, const Run&, const Cotangents&);
-template Gradients<mp100> Op::backward<mp100>(const Inputs&, const NormOptions&, const Run&, const Cotangents&);
+template Gradients<f32> Op::backward<f32>(const Inputs&, const NormOptions&, const Run&,
+                                          const Cotangents&);
+template Gradients<f64> Op::backward<f64>(const Inputs&, const NormOptions&, const Run&,
+                                          const Cotangents&);
+template Gradients<f192> Op::backward<f192>(const Inputs&, const NormOptions&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp50> Op::backward<mp50>(const Inputs&, const NormOptions&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp100> Op::backward<mp100>(const Inputs&, const NormOptions&, const Run&,
+                                              const Cotangents&);
 
 }  // namespace plumbline::layer_norm

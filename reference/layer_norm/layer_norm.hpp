@@ -1,9 +1,9 @@
 // reference/layer_norm/layer_norm.hpp
 //
-// y = (x − mean(x))·(var(x) + eps)^(−1/2)·weight + bias over the last axis, var the biased variance (divided by the
-// number of channels); docs/ops/layer_norm.md.
-// Guarantees: any rank of x; var comes from the deviations, never from mean(x²) − mean(x)², so a large mean costs
-// no digits; a constant row has variance exactly 0.
+// y = (x − mean(x))·(var(x) + eps)^(−1/2)·weight + bias over the last axis, var the biased variance
+// (divided by the number of channels); docs/ops/layer_norm.md.
+// Guarantees: any rank of x; var comes from the deviations, never from mean(x²) − mean(x)², so a
+// large mean costs no digits; a constant row has variance exactly 0.
 // Errors: eps < 0; a constant row with eps 0; shapes that disagree.
 // Source: Ba, Kiros, Hinton, arXiv:1607.06450.
 #pragma once
@@ -28,16 +28,22 @@ struct Inputs {
 
 struct Cotangents {
   StoredTensor y;
-  template <class Visitor> void fields(Visitor& v) { v.optional("y", y, "n D", "of the normalised rows"); }
+  template <class Visitor> void fields(Visitor& v) {
+    v.optional("y", y, "n D", "of the normalised rows");
+  }
 };
 
 template <class T> struct Outputs {
   Array<T> y;
-  template <class Visitor> void fields(Visitor& v) { v("y", y, "n D", "the normalised rows, in the shape of x"); }
+  template <class Visitor> void fields(Visitor& v) {
+    v("y", y, "n D", "the normalised rows, in the shape of x");
+  }
 };
 template <class T> struct Gradients {
   Array<T> x, weight, bias;
-  template <class Visitor> void fields(Visitor& v) { v("x", x), v("weight", weight), v("bias", bias); }
+  template <class Visitor> void fields(Visitor& v) {
+    v("x", x), v("weight", weight), v("bias", bias);
+  }
 };
 
 struct Op {

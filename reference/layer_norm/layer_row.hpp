@@ -18,7 +18,8 @@ template <class T> class LayerMoments {
  public:
   template <class Where> LayerMoments(std::span<const T> x, double eps, const Where& where) {
     const T count = count_as<T>(x.size());
-    bool constant_row = true;  // its mean rounds, so that the deviations of equal numbers need not be 0
+    bool constant_row =
+        true;  // its mean rounds, so that the deviations of equal numbers need not be 0
     for (const T& value : x) constant_row = constant_row && value == x[0];
     mean_ = constant_row ? x[0] : T(sum<T>(x) / count);
     T variance(0);
@@ -41,8 +42,8 @@ template <class T> class LayerMoments {
     }
   }
   // Adds to dx, and to dweight and dbias unless they are empty.
-  void pull_back(std::span<const T> x, std::span<const Exact<T>> weight, std::span<const T> dy, std::span<T> dx,
-                 std::span<T> dweight, std::span<T> dbias) const {
+  void pull_back(std::span<const T> x, std::span<const Exact<T>> weight, std::span<const T> dy,
+                 std::span<T> dx, std::span<T> dweight, std::span<T> dbias) const {
     const auto g = [&](std::size_t i) { return weight.empty() ? dy[i] : T(dy[i] * weight[i]); };
     T mean_g(0), mean_gn(0);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -51,7 +52,8 @@ template <class T> class LayerMoments {
     }
     mean_g /= count_as<T>(x.size());
     mean_gn /= count_as<T>(x.size());
-    for (std::size_t i = 0; i < x.size(); ++i) dx[i] += factor_ * (g(i) - mean_g - normal(x[i]) * mean_gn);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      dx[i] += factor_ * (g(i) - mean_g - normal(x[i]) * mean_gn);
     for (std::size_t i = 0; i < dweight.size(); ++i) dweight[i] += dy[i] * normal(x[i]);
     for (std::size_t i = 0; i < dbias.size(); ++i) dbias[i] += dy[i];
   }

@@ -4,9 +4,10 @@
 
 namespace plumbline::linear {
 
-// dx[n,i] = Σ_(g,o) dy[n,g,o]·W[i,g,o], dW[i,g,o] = Σ_n x[n,i]·dy[n,g,o], dbias[g,o] = Σ_n dy[n,g,o], o in the slice.
-template <class T>
-Gradients<T> Op::backward(const Inputs& in, const Options& options, const Run& run, const Cotangents& cotangent) {
+// dx[n,i] = Σ_(g,o) dy[n,g,o]·W[i,g,o], dW[i,g,o] = Σ_n x[n,i]·dy[n,g,o], dbias[g,o] = Σ_n
+// dy[n,g,o], o in the slice.
+template <class T> Gradients<T> Op::backward(const Inputs& in, const Options& options,
+                                             const Run& run, const Cotangents& cotangent) {
   if (options.slice_bounds) refuse_quantised(in.weight, "option slice_bounds");
   Sizes sizes;
   Inputs named = in;
@@ -16,7 +17,8 @@ Gradients<T> Op::backward(const Inputs& in, const Options& options, const Run& r
     Sizes result;
     result.set("n", sizes["n"], in.x.name);
     result.set("G", sizes["G"], in.weight.name);
-    result.set("O", columns[1] - columns[0], options.slice_bounds ? "option slice_bounds" : in.weight.name);
+    result.set("O", columns[1] - columns[0],
+               options.slice_bounds ? "option slice_bounds" : in.weight.name);
     result.unify(cotangent.y, "n G O");
   }
   const Contraction<T> product(in.weight, in.bias, columns);
@@ -27,7 +29,8 @@ Gradients<T> Op::backward(const Inputs& in, const Options& options, const Run& r
   for_each_shard(run, sizes["n"], [&](std::int64_t shard, std::int64_t begin, std::int64_t end) {
     in_chunks(end - begin, rows_of_a_block, [&](std::int64_t from, std::int64_t to) {
       const std::int64_t first = begin + from, rows = to - from;
-      Buffer<T> x(static_cast<std::size_t>(rows * width)), dy(static_cast<std::size_t>(rows * product.outputs()));
+      Buffer<T> x(static_cast<std::size_t>(rows * width)),
+          dy(static_cast<std::size_t>(rows * product.outputs()));
       fetch_rows<T>(in.x, first, rows, x);
       fetch_rows<T>(cotangent.y, first * sizes["G"], rows * sizes["G"], dy);
       product.pull_back_input(rows, dy, grad.x.row({first}, rows * width));
@@ -40,10 +43,15 @@ Gradients<T> Op::backward(const Inputs& in, const Options& options, const Run& r
   return grad;
 }
 
-template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&,
+                                              const Cotangents&);
 
 }  // namespace plumbline::linear

@@ -19,22 +19,28 @@ template <class T, class X> void add_scaled(std::span<T> y, const T& a, std::spa
 
 void refuse_quantised(const StoredTensor& weight, const std::string& where) {
   if (weight.dtype != Dtype::f8_e4m3 && weight.dtype != Dtype::f8_e5m2) return;
-  throw Error(where, "a slice of " + weight.name + ", which is quantised (" + std::string(name_of(weight.dtype)) + ")",
-              "weights that are not: the codes of a slice do not stand alone, their scales belong to tiles of the whole");
+  throw Error(where,
+              "a slice of " + weight.name + ", which is quantised (" +
+                  std::string(name_of(weight.dtype)) + ")",
+              "weights that are not: the codes of a slice do not stand alone, their scales belong "
+              "to tiles of the whole");
 }
 
-Slice columns_of(const StoredTensor& weight, const std::optional<Slice>& slice, const std::string& where) {
+Slice columns_of(const StoredTensor& weight, const std::optional<Slice>& slice,
+                 const std::string& where) {
   const std::int64_t width = weight.shape.back();
   if (!slice) return {0, width};
   refuse_quantised(weight, where);
   const auto [begin, end] = *slice;
   if (begin < 0 || begin >= end || end > width) {
-    throw Error(where, text_of(*slice), "0 <= begin < end <= " + std::to_string(width) + ", the width of " + weight.name);
+    throw Error(where, text_of(*slice),
+                "0 <= begin < end <= " + std::to_string(width) + ", the width of " + weight.name);
   }
   return *slice;
 }
 
-void for_each_block(const Run& run, std::int64_t rows, const std::function<void(std::int64_t, std::int64_t)>& f) {
+void for_each_block(const Run& run, std::int64_t rows,
+                    const std::function<void(std::int64_t, std::int64_t)>& f) {
   for_each_row(run, (rows + rows_of_a_block - 1) / rows_of_a_block, [&](std::int64_t block) {
     f(block * rows_of_a_block, std::min((block + 1) * rows_of_a_block, rows));
   });
@@ -42,7 +48,10 @@ void for_each_block(const Run& run, std::int64_t rows, const std::function<void(
 
 template <class T>
 Contraction<T>::Contraction(const StoredTensor& weight, const StoredTensor& bias, Slice columns)
-    : weight_(&weight), bias_(&bias), columns_(columns), groups_(weight.shape.size() == 2 ? 1 : weight.size(1)),
+    : weight_(&weight),
+      bias_(&bias),
+      columns_(columns),
+      groups_(weight.shape.size() == 2 ? 1 : weight.size(1)),
       width_(weight.shape.back()) {}
 
 template <class T> void Contraction<T>::fetch_row(std::int64_t i, std::span<Exact<T>> row) const {
@@ -84,21 +93,23 @@ void Contraction<T>::apply(std::int64_t rows, std::span<const T> x, std::span<T>
   this_work().evaluations += rows * outputs();
 }
 
-template <class T>
-void Contraction<T>::pull_back_input(std::int64_t rows, std::span<const T> dy, std::span<T> dx) const {
+template <class T> void Contraction<T>::pull_back_input(std::int64_t rows, std::span<const T> dy,
+                                                        std::span<T> dx) const {
   const std::size_t in = place(inputs()), out = place(outputs());
   Buffer<Exact<T>> w(out);
   for (std::size_t i = 0; i < in; ++i) {
     fetch_row(static_cast<std::int64_t>(i), w);
-    for (std::size_t n = 0; n < place(rows); ++n) dx[n * in + i] += dot<T>(dy.subspan(n * out, out), w);
+    for (std::size_t n = 0; n < place(rows); ++n)
+      dx[n * in + i] += dot<T>(dy.subspan(n * out, out), w);
   }
 }
 
-template <class T>
-void Contraction<T>::pull_back_weight(std::int64_t rows, std::span<const T> x, std::span<const T> dy,
-                                      Array<T>* dweight) const {
+template <class T> void Contraction<T>::pull_back_weight(std::int64_t rows, std::span<const T> x,
+                                                         std::span<const T> dy,
+                                                         Array<T>* dweight) const {
   if (dweight == nullptr) return;
-  const std::size_t in = place(inputs()), out = place(outputs()), width = place(columns_[1] - columns_[0]);
+  const std::size_t in = place(inputs()), out = place(outputs()),
+                    width = place(columns_[1] - columns_[0]);
   for (std::size_t i = 0; i < in; ++i) {
     for (std::size_t n = 0; n < place(rows); ++n) {
       for (std::size_t g = 0; g < place(groups_); ++g) {
@@ -110,8 +121,8 @@ void Contraction<T>::pull_back_weight(std::int64_t rows, std::span<const T> x, s
   }
 }
 
-template <class T>
-void Contraction<T>::pull_back_bias(std::int64_t rows, std::span<const T> dy, Array<T>* dbias) const {
+template <class T> void Contraction<T>::pull_back_bias(std::int64_t rows, std::span<const T> dy,
+                                                       Array<T>* dbias) const {
   if (dbias == nullptr) return;
   const std::size_t out = place(outputs()), width = place(columns_[1] - columns_[0]);
   for (std::size_t n = 0; n < place(rows); ++n) {

@@ -3,7 +3,8 @@
 
 namespace plumbline::linear {
 
-template <class T> Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
+template <class T>
+Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
   if (options.slice_bounds) refuse_quantised(in.weight, "option slice_bounds");
   Sizes sizes;
   Inputs named = in;

@@ -1,9 +1,10 @@
 // reference/linear/linear.hpp
 //
-// y[n, g, o] = Σ_i x[n, i] · weight[i, g, o] + bias[g, o], over all o or over those of slice_bounds [begin, end),
-// which then takes its columns of weight and bias before the contraction; docs/ops/linear.md.
-// Guarantees: whole-then-split and sliced agree in y and in all three gradients; y, dweight and dbias to the bit.
-// Gradients have the shapes of the whole weight and bias, 0 outside the slice.
+// y[n, g, o] = Σ_i x[n, i] · weight[i, g, o] + bias[g, o], over all o or over those of slice_bounds
+// [begin, end), which then takes its columns of weight and bias before the contraction;
+// docs/ops/linear.md.
+// Guarantees: whole-then-split and sliced agree in y and in all three gradients; y, dweight and
+// dbias to the bit. Gradients have the shapes of the whole weight and bias, 0 outside the slice.
 // Errors: slice_bounds outside 0 ≤ begin < end ≤ O, or with F8 weights; shapes that disagree.
 // Source: MaxText #4630 (DenseGeneral with slice_bounds).
 #pragma once
@@ -47,7 +48,9 @@ template <class T> struct Outputs {
 };
 template <class T> struct Gradients {
   Array<T> x, weight, bias;
-  template <class Visitor> void fields(Visitor& v) { v("x", x), v("weight", weight), v("bias", bias); }
+  template <class Visitor> void fields(Visitor& v) {
+    v("x", x), v("weight", weight), v("bias", bias);
+  }
 };
 
 struct Op {

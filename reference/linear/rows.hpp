@@ -1,6 +1,7 @@
 // reference/linear/rows.hpp
 //
-// The rows of a tensor of any rank, counted over all axes but the last: row r of [B, S, H, D] is (b, s, h).
+// The rows of a tensor of any rank, counted over all axes but the last: row r of [B, S, H, D] is
+// (b, s, h).
 #pragma once
 #include <cstdint>
 #include <span>
@@ -22,8 +23,8 @@ inline Shape lead_of(const StoredTensor& tensor, std::int64_t row) {
 }
 
 // Rows [first, first + count), side by side; an absent tensor (a missing cotangent) leaves zeros.
-template <class T>
-void fetch_rows(const StoredTensor& tensor, std::int64_t first, std::int64_t count, std::span<T> rows) {
+template <class T> void fetch_rows(const StoredTensor& tensor, std::int64_t first,
+                                   std::int64_t count, std::span<T> rows) {
   if (!tensor.given()) {
     for (T& value : rows) value = T(0);
     return;

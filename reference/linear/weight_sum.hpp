@@ -1,7 +1,7 @@
 // reference/linear/weight_sum.hpp
 //
-// The gradient of a weight that may be absent: summed over rows in shards, in a fixed order; absent weights have
-// none, and no memory.
+// The gradient of a weight that may be absent: summed over rows in shards, in a fixed order; absent
+// weights have none, and no memory.
 #pragma once
 #include <optional>
 #include <span>
@@ -18,7 +18,9 @@ template <class T> class WeightSum {
     shards_.emplace(grad, rows);
   }
   Array<T>* at(std::int64_t shard) { return shards_ ? &(*shards_)[shard] : nullptr; }
-  std::span<T> values(std::int64_t shard) { return shards_ ? std::span<T>((*shards_)[shard].values) : std::span<T>(); }
+  std::span<T> values(std::int64_t shard) {
+    return shards_ ? std::span<T>((*shards_)[shard].values) : std::span<T>();
+  }
   void fold() {
     if (shards_) shards_->fold();
   }

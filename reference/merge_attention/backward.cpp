@@ -4,11 +4,12 @@
 namespace plumbline::merge_attention {
 namespace {
 
-// d output_p = w_p g,  d L_p = w_p (g·output_p − g·output) + l (w_p, or w_p among the parts),  L_p = ln(base) lse_p,
-// d sink = w_sink (l − g·output), l only where lse counts it; w = exp(L − ln(Σ exp L + exp sink)).
-template <class T>
-void pull_back(const Merge<T>& merge, const Cotangents& cotangents, std::int64_t b, std::int64_t t, std::int64_t h,
-               Gradients<T>& grad, Array<T>* sink_gradient) {
+// d output_p = w_p g,  d L_p = w_p (g·output_p − g·output) + l (w_p, or w_p among the parts),  L_p
+// = ln(base) lse_p, d sink = w_sink (l − g·output), l only where lse counts it; w = exp(L − ln(Σ
+// exp L + exp sink)).
+template <class T> void pull_back(const Merge<T>& merge, const Cotangents& cotangents,
+                                  std::int64_t b, std::int64_t t, std::int64_t h,
+                                  Gradients<T>& grad, Array<T>* sink_gradient) {
   const Live<T> live(merge, b, t, h);
   const bool counts = merge.rule.counts_sink();
   T l(0);  // cotangent of the natural lse, 0 where it is a constant
@@ -50,8 +51,8 @@ void pull_back(const Merge<T>& merge, const Cotangents& cotangents, std::int64_t
 
 }  // namespace
 
-template <class T>
-Gradients<T> Op::backward(const Inputs& in, const Options& options, const Run& run, const Cotangents& cotangents) {
+template <class T> Gradients<T> Op::backward(const Inputs& in, const Options& options,
+                                             const Run& run, const Cotangents& cotangents) {
   Sizes sizes;
   const Merge<T> merge(in, options, sizes);
   if (cotangents.output.given()) sizes.unify(cotangents.output, "B T H D");
@@ -76,10 +77,15 @@ Gradients<T> Op::backward(const Inputs& in, const Options& options, const Run& r
   return grad;
 }
 
-template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&,
+                                              const Cotangents&);
 
 }  // namespace plumbline::merge_attention

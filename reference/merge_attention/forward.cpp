@@ -2,7 +2,8 @@
 
 namespace plumbline::merge_attention {
 
-template <class T> Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
+template <class T>
+Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
   Sizes sizes;
   const Merge<T> merge(in, options, sizes);
   Outputs<T> out;

@@ -8,20 +8,26 @@ namespace plumbline::merge_attention {
 // Sizes, conventions and the sink, before the first row.
 template <class T> struct Merge {
   Merge(const Inputs& inputs, const Options& options, Sizes& sizes)
-      : in(inputs), rule(options, in.sink.given()),
+      : in(inputs),
+        rule(options, in.sink.given()),
         empty_is_plus(options.empty == attention::EmptyLse::plus_infinity) {
     if (options.empty == attention::EmptyLse::zero) {
-      throw Error("option empty_lse", "0", "\"-inf\" or \"+inf\": a part without keys must be told from lse = 0");
+      throw Error("option empty_lse", "0",
+                  "\"-inf\" or \"+inf\": a part without keys must be told from lse = 0");
     }
     Inputs named = in;
     sizes.unify_all(named);
-    parts = sizes["P"], rows = sizes["B"] * sizes["T"], length = sizes["T"], heads = sizes["H"], width = sizes["D"];
+    parts = sizes["P"], rows = sizes["B"] * sizes["T"], length = sizes["T"], heads = sizes["H"],
+    width = sizes["D"];
     for (std::int64_t h = 0; in.sink.given() && h < heads; ++h) {
       const T value = element<T>(in.sink, {h});
-      sink.push_back(is_nan(value) && rows > 0 ? fetch_one<T>(in.sink, {h}) : value);  // ±inf is a value, NaN an error
+      sink.push_back(is_nan(value) && rows > 0 ? fetch_one<T>(in.sink, {h})
+                                               : value);  // ±inf is a value, NaN an error
     }
   }
-  T sink_of(std::int64_t head) const { return sink.empty() ? -infinity<T>() : sink[static_cast<std::size_t>(head)]; }
+  T sink_of(std::int64_t head) const {
+    return sink.empty() ? -infinity<T>() : sink[static_cast<std::size_t>(head)];
+  }
 
   const Inputs& in;
   attention::LseRule<T> rule;
@@ -32,7 +38,8 @@ template <class T> struct Merge {
 
 // The parts of head h of row (b, t) that have keys, with their natural lse.
 template <class T> struct Live {
-  Live(const Merge<T>& merge, std::int64_t b, std::int64_t t, std::int64_t h) : sink(merge.sink_of(h)) {
+  Live(const Merge<T>& merge, std::int64_t b, std::int64_t t, std::int64_t h)
+      : sink(merge.sink_of(h)) {
     for (std::int64_t p = 0; p < merge.parts; ++p) {
       const T stored = element<T>(merge.in.lse, {p, b, t, h});
       const bool plus = stored == infinity<T>(), minus = stored == -infinity<T>();

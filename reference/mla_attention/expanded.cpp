@@ -19,8 +19,11 @@ template <class T> template <class F> void Expanded<T>::each_tile(const Run& run
 
 template <class T>
 Expanded<T>::Expanded(const Latent& latent, std::vector<char> seen, const Run& run)
-    : latent_(latent), seen_(std::move(seen)), rows_({latent.batch, latent.tokens, latent.heads, latent.made()}) {
-  const auto rank = static_cast<std::size_t>(latent_.rank), made = static_cast<std::size_t>(latent_.made());
+    : latent_(latent),
+      seen_(std::move(seen)),
+      rows_({latent.batch, latent.tokens, latent.heads, latent.made()}) {
+  const auto rank = static_cast<std::size_t>(latent_.rank),
+             made = static_cast<std::size_t>(latent_.made());
   const std::int64_t tokens_in_all = latent_.tokens;
   each_tile(run, [&](const std::vector<std::int64_t>& tokens) {
     Buffer<T> x(tokens.size() * rank), w(made);
@@ -34,7 +37,9 @@ Expanded<T>::Expanded(const Latent& latent, std::vector<char> seen, const Run& r
         fetch_weights<T>(latent_, r, h, 0, w);
         for (std::size_t n = 0; n < tokens.size(); ++n) {
           const T factor = r < latent_.rank ? x[n * rank + static_cast<std::size_t>(r)] : T(1);
-          T* to = rows_.row({tokens[n] / tokens_in_all, tokens[n] % tokens_in_all, h}, latent_.made()).data();
+          T* to =
+              rows_.row({tokens[n] / tokens_in_all, tokens[n] % tokens_in_all, h}, latent_.made())
+                  .data();
           for (std::size_t o = 0; o < made; ++o) to[o] += factor * w[o];
         }
       }
@@ -44,13 +49,16 @@ Expanded<T>::Expanded(const Latent& latent, std::vector<char> seen, const Run& r
 
 template <class T> std::vector<attention::Source> Expanded<T>::sources() const {
   const StoredTensor rows = view(rows_, "expanded keys and values");
-  return {{{{rows, 0, latent_.nope, 0}, {latent_.k_pe, 0, latent_.rope, 1}}, {{rows, latent_.nope, latent_.value, 0}}}};
+  const attention::Part nope{rows, 0, latent_.nope, 0}, pe{latent_.k_pe, 0, latent_.rope, 1},
+      value{rows, latent_.nope, latent_.value, 0};
+  return {attention::Source{{nope, pe}, {value}}};
 }
 
-// d latent = Σ_h dE W, one token at a time; dW = Σ_s latentᵀ dE, one head at a time, tokens ascending.
-template <class T>
-void Expanded<T>::pull_back(const Array<T>& gradient, Array<T>& kv_latent, const WeightGradients<T>& weights,
-                            const Run& run) const {
+// d latent = Σ_h dE W, one token at a time; dW = Σ_s latentᵀ dE, one head at a time, tokens
+// ascending.
+template <class T> void Expanded<T>::pull_back(const Array<T>& gradient, Array<T>& kv_latent,
+                                               const WeightGradients<T>& weights,
+                                               const Run& run) const {
   const std::int64_t made = latent_.made(), tokens_in_all = latent_.tokens;
   each_tile(run, [&](const std::vector<std::int64_t>& tokens) {
     Buffer<T> w(static_cast<std::size_t>(made));
@@ -73,7 +81,8 @@ void Expanded<T>::pull_back(const Array<T>& gradient, Array<T>& kv_latent, const
       const std::span<const T> from = gradient.row({b, s, h}, made);
       for (std::int64_t r = 0; r < latent_.rows(); ++r) {
         const T factor = r < latent_.rank ? x[static_cast<std::size_t>(r)] : T(1);
-        const std::span<T> to = r < latent_.rank ? weights.wkv_b->row({r, h}, made) : weights.bkv_b->row({h}, made);
+        const std::span<T> to =
+            r < latent_.rank ? weights.wkv_b->row({r, h}, made) : weights.bkv_b->row({h}, made);
         for (std::size_t o = 0; o < to.size(); ++o) to[o] += factor * from[o];
       }
     }

@@ -2,7 +2,8 @@
 
 namespace plumbline::mla_attention {
 
-template <class T> attention::Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
+template <class T>
+attention::Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
   const Problem<T> problem(in, options, run);
   attention::Outputs<T> out = attention::forward(problem.setting, run);
   problem.count_bytes(run, 1);

@@ -1,11 +1,12 @@
 // reference/mla_attention/latent.hpp
 //
-// The latent form, key = [latent·W_K + b_K, k_pe] and value = latent·W_V + b_V with wkv_b = [W_K, W_V], worked two
-// ways that are one function:
-//   Expanded   every key and value that some row attends to is made once, [B, S, H, dn + dv] numbers;
-//   Absorbed   nothing is expanded: q_nope·(latent·W_K + b_K) = (W_K q_nope)·latent + q_nope·b_K, and
-//              Σ p (latent·W_V + b_V) = (Σ p latent)·W_V + (Σ p) b_V. With a bias, latent and weights have one
-//              channel more, which is 1 and the bias.
+// The latent form, key = [latent·W_K + b_K, k_pe] and value = latent·W_V + b_V with wkv_b =
+// [W_K, W_V], worked two ways that are one function:
+//   Expanded   every key and value that some row attends to is made once: [B, S, H, dn + dv]
+//   Absorbed   nothing is expanded:
+//                  q_nope·(latent·W_K + b_K)  = (W_K q_nope)·latent + q_nope·b_K
+//                  Σ p (latent·W_V + b_V)     = (Σ p latent)·W_V + (Σ p) b_V
+//              With a bias, latent and weights have one channel more, which is 1 and the bias.
 #pragma once
 #include <memory>
 
@@ -22,8 +23,8 @@ struct Latent {
 };
 
 // Row r of [wkv_b; bkv_b] for one head, channels [first, first + to.size()).
-template <class T>
-void fetch_weights(const Latent& latent, std::int64_t r, std::int64_t head, std::int64_t first, std::span<T> to) {
+template <class T> void fetch_weights(const Latent& latent, std::int64_t r, std::int64_t head,
+                                      std::int64_t first, std::span<T> to) {
   if (r < latent.rank) {
     fetch<T>(latent.wkv_b, {r, head}, first, to);
   } else {

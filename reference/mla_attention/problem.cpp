@@ -11,7 +11,8 @@ void need(const StoredTensor& tensor, std::string_view name, const std::string& 
 void exclude(const StoredTensor& tensor, const std::string& why) {
   if (tensor.given()) throw Error(tensor.name, "the tensor", "none: " + why);
 }
-std::int64_t need_width(const std::optional<std::int64_t>& width, std::string_view name, const std::string& why) {
+std::int64_t need_width(const std::optional<std::int64_t>& width, std::string_view name,
+                        const std::string& why) {
   const std::string where = "option " + std::string(name);
   if (!width) throw Error(where, "nothing", "a number of channels: " + why);
   if (*width < 1) throw Error(where, std::to_string(*width), "at least 1");
@@ -20,7 +21,8 @@ std::int64_t need_width(const std::optional<std::int64_t>& width, std::string_vi
 
 void check_latent(const Inputs& in, const Options& options, Sizes& sizes) {
   const std::string why = "the latent form is kv_latent, k_pe and wkv_b (and bkv_b)";
-  for (const StoredTensor* tensor : {&in.key, &in.value}) exclude(*tensor, why + ", which make keys and values");
+  for (const StoredTensor* tensor : {&in.key, &in.value})
+    exclude(*tensor, why + ", which make keys and values");
   need(in.kv_latent, "kv_latent", why);
   need(in.k_pe, "k_pe", why);
   need(in.wkv_b, "wkv_b", why);
@@ -31,7 +33,8 @@ void check_latent(const Inputs& in, const Options& options, Sizes& sizes) {
 
 void check_keys(const Inputs& in, const Options& options, Sizes& sizes) {
   need(in.key, "key", "or the latent form, kv_latent, k_pe and wkv_b");
-  if (!in.value.given()) need_width(options.v_dim, "v_dim", "without in.value it says which channels of key are one");
+  if (!in.value.given())
+    need_width(options.v_dim, "v_dim", "without in.value it says which channels of key are one");
   if (options.v_dim) sizes.set("Dv", need_width(options.v_dim, "v_dim", ""), "option v_dim");
 }
 
@@ -40,18 +43,21 @@ void check_sizes(const Inputs& in, const Options& options, bool latent, const Si
   const std::int64_t width = sizes["D"];
   if (latent) {
     if (width == sizes["dn"] + sizes["dr"]) return;
-    throw Error(in.query.name, "D = " + std::to_string(width),
-                "nope_dim + dr = " + std::to_string(sizes["dn"]) + " + " + std::to_string(sizes["dr"]));
+    throw Error(
+        in.query.name, "D = " + std::to_string(width),
+        "nope_dim + dr = " + std::to_string(sizes["dn"]) + " + " + std::to_string(sizes["dr"]));
   }
   if (sizes["H"] % sizes["Hk"] != 0) {
     throw Error(in.key.name, "Hk = " + std::to_string(sizes["Hk"]),
                 "a divisor of H = " + std::to_string(sizes["H"]));
   }
   if (!in.value.given() && sizes["Dv"] > width) {
-    throw Error("option v_dim", std::to_string(sizes["Dv"]), "at most the width of key, " + std::to_string(width));
+    throw Error("option v_dim", std::to_string(sizes["Dv"]),
+                "at most the width of key, " + std::to_string(width));
   }
   if (options.nope_dim && (*options.nope_dim < 0 || *options.nope_dim > width)) {
-    throw Error("option nope_dim", std::to_string(*options.nope_dim), "0 to the width of key, " + std::to_string(width));
+    throw Error("option nope_dim", std::to_string(*options.nope_dim),
+                "0 to the width of key, " + std::to_string(width));
   }
 }
 
@@ -60,22 +66,26 @@ Latent latent_of(const Inputs& in, const Sizes& sizes) {
           sizes["H"],   sizes["Rkv"], sizes["dn"], sizes["dr"], sizes["dv"]};
 }
 
-std::vector<attention::Source> sources_of(const Inputs& in, const Sizes& sizes) {  // gradients: 0 key, 1 value
+std::vector<attention::Source> sources_of(const Inputs& in,
+                                          const Sizes& sizes) {  // gradients: 0 key, 1 value
   const attention::Part value = in.value.given() ? attention::Part{in.value, 0, sizes["Dv"], 1}
                                                  : attention::Part{in.key, 0, sizes["Dv"], 0};
-  return {{{{in.key, 0, sizes["D"], 0}}, {value}}};
+  const attention::Part key{in.key, 0, sizes["D"], 0};
+  return {attention::Source{{key}, {value}}};
 }
 
 }  // namespace
 
 Form check(const Inputs& in, const Options& options, const Schedule& schedule, Sizes& sizes) {
   attention::check({in.selected, in.indices, options.strict_selection, options.duplicates});
-  const bool latent = in.kv_latent.given() || in.k_pe.given() || in.wkv_b.given() || in.bkv_b.given();
+  const bool latent =
+      in.kv_latent.given() || in.k_pe.given() || in.wkv_b.given() || in.bkv_b.given();
   if (latent) {
     check_latent(in, options, sizes);
   } else {
     check_keys(in, options, sizes);
-    if (schedule.absorbed) throw Error("schedule.absorbed", "true", "false: keys that are given have nothing to absorb");
+    if (schedule.absorbed)
+      throw Error("schedule.absorbed", "true", "false: keys that are given have nothing to absorb");
   }
   Inputs named = in;
   sizes.unify_all(named);
@@ -83,16 +93,17 @@ Form check(const Inputs& in, const Options& options, const Schedule& schedule, S
   return !latent ? Form::keys : schedule.absorbed ? Form::absorbed : Form::expanded;
 }
 
-template <class T>
-Problem<T>::Problem(const Inputs& in, const Options& options, const Run& run)
+template <class T> Problem<T>::Problem(const Inputs& in, const Options& options, const Run& run)
     : form(check(in, options, run.schedule, sizes)),
       visibility(options.mask, in.mask, sizes, Blocks{}, options.tokens),
       selection{in.selected, in.indices, options.strict_selection, options.duplicates},
-      setting{options, visibility, {}, {}, in.query, sizes["Dv"], in.sink, in.given_output, in.given_lse,
-              in.given_max_logit, nullptr} {
+      setting{options,      visibility,         {},      {},
+              in.query,     sizes["Dv"],        in.sink, in.given_output,
+              in.given_lse, in.given_max_logit, nullptr} {
   setting.keys = [this](std::int64_t b, std::int64_t t) {
     std::vector<attention::RowKey> keys;
-    for (const std::int64_t key : attention::keys_of(selection, visibility, b, t)) keys.push_back({0, key});
+    for (const std::int64_t key : attention::keys_of(selection, visibility, b, t))
+      keys.push_back({0, key});
     return keys;
   };
   if (form == Form::keys) {

@@ -15,7 +15,8 @@ template <class T> struct Problem {
   Problem(const Inputs& in, const Options& options, const Run& run);
   Problem(const Problem&) = delete;  // the setting points into it
   Problem& operator=(const Problem&) = delete;
-  // Expanded rows stand beside what a row in flight holds: `arrays` of their size join the counted bytes.
+  // Expanded rows stand beside what a row in flight holds: `arrays` of their size join the counted
+  // bytes.
   void count_bytes(const Run& run, std::int64_t arrays) const;
 
   Sizes sizes;

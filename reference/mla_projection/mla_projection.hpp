@@ -1,15 +1,17 @@
 // reference/mla_projection/mla_projection.hpp
 //
-// The projections of multi-head latent attention, from x to query, key and value; docs/ops/mla_projection.md.
+// The projections of multi-head latent attention, from x to query, key and value;
+// docs/ops/mla_projection.md.
 //     query: x·wq, or rms_norm(x·wq_a)·wq_b; per head nope | pe, pe rotated, both times a scale
 //     x·wkv_a = latent | k_pe; latent normed, k_pe rotated once and shared by the heads;
 //     latent·wkv_b = per head k_nope | value; key = k_nope | k_pe
-// Guarantees: value and gradient in T; schedule sliced contracts the two parts of wq (wq_b), wkv_b and their biases
-// one by one instead of splitting a product, and never changes the function. Given latents (q_latent, kv_latent,
-// k_pe) are constants: what leads to them is not read and has gradient 0.
-// Errors: wq together with wq_a, q_norm or wq_b, or none of them; a bias without its weight; sliced with F8
-// weights; mscale without yarn; dims that are missing, not positive or (rope_dim) odd; those of the norms and of
-// reference/rope.
+// Guarantees: value and gradient in T; schedule sliced contracts the two parts of wq (wq_b), wkv_b
+// and their biases one by one instead of splitting a product, and never changes the function. Given
+// latents (q_latent, kv_latent, k_pe) are constants: what leads to them is not read and has
+// gradient 0.
+// Errors: wq together with wq_a, q_norm or wq_b, or none of them; a bias without its weight; sliced
+// with F8 weights; mscale without yarn; dims that are missing, not positive or (rope_dim) odd;
+// those of the norms and of reference/rope.
 // Source: DeepSeek-V2 report, equations 9 to 19; slices: MaxText #4630.
 #pragma once
 #include <string_view>
@@ -34,7 +36,8 @@ struct Inputs {
     v.differentiable("wq_a", wq_a, "E Rq", "to the query latent");
     v.differentiable("q_norm", q_norm, "Rq", "weight of its norm");
     v.differentiable("wq_b", wq_b, "Rq H dn+dr", "from the query latent");
-    v.required_differentiable("wkv_a", wkv_a, "E Rkv+dr", "to the key-value latent and the rotary key");
+    v.required_differentiable("wkv_a", wkv_a, "E Rkv+dr",
+                              "to the key-value latent and the rotary key");
     v.required_differentiable("kv_norm", kv_norm, "Rkv", "weight of the latent's norm");
     v.required_differentiable("wkv_b", wkv_b, "Rkv H dn+dv", "from the latent to keys and values");
     v.differentiable("bq", bq, "H dn+dr", "bias of wq");
@@ -74,7 +77,8 @@ template <class T> struct Outputs {
 template <class T> struct Gradients {
   Array<T> x, wq, wq_a, q_norm, wq_b, wkv_a, kv_norm, wkv_b, bq, bq_a, bq_b, bkv_a, bkv_b;
   template <class Visitor> void fields(Visitor& v) {
-    v("x", x), v("wq", wq), v("wq_a", wq_a), v("q_norm", q_norm), v("wq_b", wq_b), v("wkv_a", wkv_a);
+    v("x", x), v("wq", wq), v("wq_a", wq_a), v("q_norm", q_norm), v("wq_b", wq_b),
+        v("wkv_a", wkv_a);
     v("kv_norm", kv_norm), v("wkv_b", wkv_b);
     v("bq", bq), v("bq_a", bq_a), v("bq_b", bq_b), v("bkv_a", bkv_a), v("bkv_b", bkv_b);
   }
@@ -87,9 +91,11 @@ struct Op {
   template <class T> using Outputs = mla_projection::Outputs<T>;
   template <class T> using Gradients = mla_projection::Gradients<T>;
   static constexpr std::string_view name = "mla_projection";
-  static constexpr std::string_view summary = "queries, keys and values of multi-head latent attention";
+  static constexpr std::string_view summary =
+      "queries, keys and values of multi-head latent attention";
   static constexpr std::string_view formula =
-      "query = [nope, rope(pe)] c of rms_norm(x wq_a) wq_b; key = [k_nope, rope(k_pe)], value of rms_norm(latent) wkv_b";
+      "query = [nope, rope(pe)] c of rms_norm(x wq_a) wq_b; key = [k_nope, rope(k_pe)], value of "
+      "rms_norm(latent) wkv_b";
   static constexpr std::string_view honours[] = {"sliced"};
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>

@@ -1,4 +1,5 @@
-// reference/mla_projection/options.hpp: the options of the MLA projections, described once; docs/ops/mla_projection.md.
+// reference/mla_projection/options.hpp: the options of the MLA projections, described once;
+// docs/ops/mla_projection.md.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -23,8 +24,10 @@ struct Options {
     v("eps", eps, "of the norms of both latents; >= 0");
     v("rope", rope, "the rotation; theta and dim are required, dim is rope_dim");
     v("mscale", mscale, "the query's factor for a longer context is (0.1 mscale ln(factor) + 1)^2");
-    v("max_position", max_position, "context length; that factor enters where this exceeds the next; 0 = not set");
-    v("original_max_position", original_max_position, "context length of the training; 0 = not set");
+    v("max_position", max_position,
+      "context length; that factor enters where this exceeds the next; 0 = not set");
+    v("original_max_position", original_max_position,
+      "context length of the training; 0 = not set");
   }
   bool operator==(const Options&) const = default;
 };

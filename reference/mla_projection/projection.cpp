@@ -22,14 +22,17 @@ void exclude(const StoredTensor& tensor, const std::string& why) {
   if (tensor.given()) throw Error(tensor.name, "the tensor", "none: " + why);
 }
 
-// (dn + dr)^(−1/2), times (0.1·mscale·ln(factor) + 1)² where the context is longer than in training.
+// (dn + dr)^(−1/2), times (0.1·mscale·ln(factor) + 1)² where the context is longer than in
+// training.
 template <class T> T query_scale(const Options& options, std::int64_t width) {
   const T scale = rsqrt(constant<T>(static_cast<double>(width)));
-  for (const auto& [value, name] : {std::pair(options.max_position, "option max_position"),
-                                    std::pair(options.original_max_position, "option original_max_position")}) {
+  for (const auto& [value, name] :
+       {std::pair(options.max_position, "option max_position"),
+        std::pair(options.original_max_position, "option original_max_position")}) {
     if (value < 0) throw Error(name, std::to_string(value), "a length > 0, or 0 = not set");
   }
-  if (options.original_max_position == 0 || options.max_position <= options.original_max_position) return scale;
+  if (options.original_max_position == 0 || options.max_position <= options.original_max_position)
+    return scale;
   if (!options.rope.yarn) {
     throw Error("option rope.yarn", "nothing",
                 "yarn: max_position exceeds original_max_position, and mscale needs its factor");
@@ -41,15 +44,16 @@ template <class T> T query_scale(const Options& options, std::int64_t width) {
 
 }  // namespace
 
-template <class T>
-Projection<T>::Projection(const Inputs& in, const Options& options, bool sliced) : in_(in), eps_(options.eps) {
+template <class T> Projection<T>::Projection(const Inputs& in, const Options& options, bool sliced)
+    : in_(in), eps_(options.eps) {
   check_eps(options.eps);
   dn_ = dimension(options.nope_dim, "option nope_dim");
   dr_ = dimension(options.rope_dim, "option rope_dim");
   dv_ = dimension(options.v_dim, "option v_dim");
   rotation_.emplace(options.rope, dr_);
   if (*options.rope.dim != dr_) {
-    throw Error("option rope.dim", std::to_string(*options.rope.dim), std::to_string(dr_) + ", the option rope_dim");
+    throw Error("option rope.dim", std::to_string(*options.rope.dim),
+                std::to_string(dr_) + ", the option rope_dim");
   }
   check_query();
   const StoredTensor &weight = direct() ? in.wq : in.wq_b, &bias = direct() ? in.bq : in.bq_b;
@@ -65,7 +69,8 @@ Projection<T>::Projection(const Inputs& in, const Options& options, bool sliced)
   batch_ = sizes_["B"], tokens_ = sizes_["S"], width_ = sizes_["E"], heads_ = sizes_["H"];
   q_rank_ = sizes_.or_else("Rq", 0), kv_rank_ = sizes_["Rkv"];
   if (kv_rank_ < 1) throw Error(in.wkv_b.name, "Rkv = 0", "a latent of at least one channel");
-  if (!direct() && q_rank_ < 1) throw Error(in.wq_b.name, "Rq = 0", "a latent of at least one channel");
+  if (!direct() && q_rank_ < 1)
+    throw Error(in.wq_b.name, "Rq = 0", "a latent of at least one channel");
   scale_ = query_scale<T>(options, dn_ + dr_);
 
   to_query_.emplace(weight, bias, dn_, sliced);
@@ -75,7 +80,8 @@ Projection<T>::Projection(const Inputs& in, const Options& options, bool sliced)
     q_norm_.resize(place(q_rank_));
     fetch<Exact<T>>(in.q_norm, {}, q_norm_);
   }
-  const Slice made{in.given_kv_latent.given() ? kv_rank_ : 0, in.given_k_pe.given() ? kv_rank_ : kv_rank_ + dr_};
+  const Slice made{in.given_kv_latent.given() ? kv_rank_ : 0,
+                   in.given_k_pe.given() ? kv_rank_ : kv_rank_ + dr_};
   if (made[0] < made[1]) to_kv_.emplace(in.wkv_a, in.bkv_a, made);
   if (made[0] == 0) {
     kv_norm_.resize(place(kv_rank_));
@@ -86,7 +92,8 @@ Projection<T>::Projection(const Inputs& in, const Options& options, bool sliced)
 template <class T> void Projection<T>::check_query() const {
   if (direct()) {
     const std::string why = "in.wq is given, the query has no latent";
-    for (const StoredTensor* tensor : {&in_.wq_a, &in_.q_norm, &in_.wq_b, &in_.bq_a, &in_.bq_b}) exclude(*tensor, why);
+    for (const StoredTensor* tensor : {&in_.wq_a, &in_.q_norm, &in_.wq_b, &in_.bq_a, &in_.bq_b})
+      exclude(*tensor, why);
     return;
   }
   if (!in_.wq_a.given() && !in_.q_norm.given() && !in_.wq_b.given()) {
@@ -113,18 +120,21 @@ template <class T> Tokens<T> Projection<T>::read(std::int64_t first, std::int64_
   }
   for (std::int64_t row = first; row < first + rows; ++row) {
     const std::int64_t b = row / tokens_, s = row % tokens_;
-    tokens.turns.push_back(rotation_->at(in_.positions.given() ? integer_at(in_.positions, {b, s}) : s));
+    tokens.turns.push_back(
+        rotation_->at(in_.positions.given() ? integer_at(in_.positions, {b, s}) : s));
   }
   return tokens;
 }
 
-template <class T>
-void Projection<T>::normalise(const char* name, std::int64_t first, std::size_t width, std::size_t stride,
-                              std::span<const T> raw, const std::vector<Exact<T>>& weight, Buffer<T>& factor,
-                              Buffer<T>& latent) const {
+template <class T> void Projection<T>::normalise(const char* name, std::int64_t first,
+                                                 std::size_t width, std::size_t stride,
+                                                 std::span<const T> raw,
+                                                 const std::vector<Exact<T>>& weight,
+                                                 Buffer<T>& factor, Buffer<T>& latent) const {
   for (std::size_t n = 0; n < factor.size(); ++n) {
     const std::span<const T> row = raw.subspan(n * stride, width);
-    factor[n] = rms_factor<T>(row, eps_, [&] { return token_name(name, first + static_cast<std::int64_t>(n)); });
+    factor[n] = rms_factor<T>(
+        row, eps_, [&] { return token_name(name, first + static_cast<std::int64_t>(n)); });
     rms_scale<T>(row, factor[n], weight, std::span<T>(latent).subspan(n * width, width));
   }
 }
@@ -139,8 +149,8 @@ template <class T> void Projection<T>::make_q_latent(Tokens<T>& tokens) const {
   tokens.q_raw.resize(tokens.q_latent.size());
   tokens.q_factor.resize(place(tokens.rows));
   to_q_latent_->apply(tokens.rows, tokens.x, tokens.q_raw);
-  normalise("q_latent", tokens.first, place(q_rank_), place(q_rank_), tokens.q_raw, q_norm_, tokens.q_factor,
-            tokens.q_latent);
+  normalise("q_latent", tokens.first, place(q_rank_), place(q_rank_), tokens.q_raw, q_norm_,
+            tokens.q_factor, tokens.q_latent);
 }
 
 template <class T> void Projection<T>::make_kv_latent(Tokens<T>& tokens) const {
@@ -154,7 +164,8 @@ template <class T> void Projection<T>::make_kv_latent(Tokens<T>& tokens) const {
     fetch_rows<T>(in_.given_kv_latent, tokens.first, tokens.rows, tokens.kv_latent);
   } else {
     tokens.kv_factor.resize(rows);
-    normalise("kv_latent", tokens.first, rank, stride, tokens.kv_raw, kv_norm_, tokens.kv_factor, tokens.kv_latent);
+    normalise("kv_latent", tokens.first, rank, stride, tokens.kv_raw, kv_norm_, tokens.kv_factor,
+              tokens.kv_latent);
   }
   if (in_.given_k_pe.given()) {
     fetch_rows<T>(in_.given_k_pe, tokens.first, tokens.rows, tokens.k_pe);
@@ -167,8 +178,10 @@ template <class T> void Projection<T>::make_kv_latent(Tokens<T>& tokens) const {
   }
 }
 
-template <class T> void Projection<T>::make_query(const Tokens<T>& tokens, std::span<T> query) const {
-  const std::size_t rows = place(tokens.rows), heads = place(heads_), nope = place(dn_), rotary = place(dr_);
+template <class T>
+void Projection<T>::make_query(const Tokens<T>& tokens, std::span<T> query) const {
+  const std::size_t rows = place(tokens.rows), heads = place(heads_), nope = place(dn_),
+                    rotary = place(dr_);
   Buffer<T> a(rows * heads * nope), b(rows * heads * rotary);
   to_query_->apply(tokens.rows, direct() ? tokens.x : tokens.q_latent, a, b);
   for (std::size_t head = 0; head < rows * heads; ++head) {
@@ -180,9 +193,10 @@ template <class T> void Projection<T>::make_query(const Tokens<T>& tokens, std::
   }
 }
 
-template <class T>
-void Projection<T>::make_key_value(const Tokens<T>& tokens, std::span<T> key, std::span<T> value) const {
-  const std::size_t rows = place(tokens.rows), heads = place(heads_), nope = place(dn_), rotary = place(dr_);
+template <class T> void Projection<T>::make_key_value(const Tokens<T>& tokens, std::span<T> key,
+                                                      std::span<T> value) const {
+  const std::size_t rows = place(tokens.rows), heads = place(heads_), nope = place(dn_),
+                    rotary = place(dr_);
   Buffer<T> a(rows * heads * nope);
   to_key_value_->apply(tokens.rows, tokens.kv_latent, a, value);
   for (std::size_t head = 0; head < rows * heads; ++head) {
@@ -194,22 +208,34 @@ void Projection<T>::make_key_value(const Tokens<T>& tokens, std::span<T> key, st
 
 template <class T>
 WeightSums<T>::WeightSums(const Inputs& in, Gradients<T>& grad, std::int64_t rows)
-    : wq(in.wq, grad.wq, rows), wq_a(in.wq_a, grad.wq_a, rows), q_norm(in.q_norm, grad.q_norm, rows),
-      wq_b(in.wq_b, grad.wq_b, rows), wkv_a(in.wkv_a, grad.wkv_a, rows), kv_norm(in.kv_norm, grad.kv_norm, rows),
-      wkv_b(in.wkv_b, grad.wkv_b, rows), bq(in.bq, grad.bq, rows), bq_a(in.bq_a, grad.bq_a, rows),
-      bq_b(in.bq_b, grad.bq_b, rows), bkv_a(in.bkv_a, grad.bkv_a, rows), bkv_b(in.bkv_b, grad.bkv_b, rows) {}
+    : wq(in.wq, grad.wq, rows),
+      wq_a(in.wq_a, grad.wq_a, rows),
+      q_norm(in.q_norm, grad.q_norm, rows),
+      wq_b(in.wq_b, grad.wq_b, rows),
+      wkv_a(in.wkv_a, grad.wkv_a, rows),
+      kv_norm(in.kv_norm, grad.kv_norm, rows),
+      wkv_b(in.wkv_b, grad.wkv_b, rows),
+      bq(in.bq, grad.bq, rows),
+      bq_a(in.bq_a, grad.bq_a, rows),
+      bq_b(in.bq_b, grad.bq_b, rows),
+      bkv_a(in.bkv_a, grad.bkv_a, rows),
+      bkv_b(in.bkv_b, grad.bkv_b, rows) {}
 
 template <class T> void WeightSums<T>::fold() {
-  for (WeightSum<T>* sum : {&wq, &wq_a, &q_norm, &wq_b, &wkv_a, &kv_norm, &wkv_b, &bq, &bq_a, &bq_b, &bkv_a, &bkv_b}) {
+  for (WeightSum<T>* sum :
+       {&wq, &wq_a, &q_norm, &wq_b, &wkv_a, &kv_norm, &wkv_b, &bq, &bq_a, &bq_b, &bkv_a, &bkv_b}) {
     sum->fold();
   }
 }
 
-// query = scale·[nope, R pe]: nope gets scale·d, pe gets Rᵀ(scale·d); then through wq, or wq_b, norm and wq_a.
+// query = scale·[nope, R pe]: nope gets scale·d, pe gets Rᵀ(scale·d); then through wq, or wq_b,
+// norm and wq_a.
 template <class T>
-void Projection<T>::pull_back_query(const Tokens<T>& tokens, std::span<const T> dquery, std::span<T> dq_latent,
-                                    std::span<T> dx, WeightSums<T>& sums, std::int64_t shard) const {
-  const std::size_t rows = place(tokens.rows), heads = place(heads_), nope = place(dn_), rotary = place(dr_);
+void Projection<T>::pull_back_query(const Tokens<T>& tokens, std::span<const T> dquery,
+                                    std::span<T> dq_latent, std::span<T> dx, WeightSums<T>& sums,
+                                    std::int64_t shard) const {
+  const std::size_t rows = place(tokens.rows), heads = place(heads_), nope = place(dn_),
+                    rotary = place(dr_);
   Buffer<T> da(rows * heads * nope), db(rows * heads * rotary);
   for (std::size_t head = 0; head < rows * heads; ++head) {
     const T* from = dquery.data() + head * (nope + rotary);
@@ -222,14 +248,15 @@ void Projection<T>::pull_back_query(const Tokens<T>& tokens, std::span<const T> 
     to_query_->pull_back(tokens.rows, tokens.x, da, db, dx, sums.wq.at(shard), sums.bq.at(shard));
     return;
   }
-  to_query_->pull_back(tokens.rows, tokens.q_latent, da, db, dq_latent, sums.wq_b.at(shard), sums.bq_b.at(shard));
+  to_query_->pull_back(tokens.rows, tokens.q_latent, da, db, dq_latent, sums.wq_b.at(shard),
+                       sums.bq_b.at(shard));
   if (!to_q_latent_) return;  // a given latent is a constant
   const std::size_t rank = place(q_rank_);
   Buffer<T> draw(rows * rank);
   for (std::size_t n = 0; n < rows; ++n) {
-    rms_pull_back<T>(std::span<const T>(tokens.q_raw).subspan(n * rank, rank), tokens.q_factor[n], q_norm_,
-                     dq_latent.subspan(n * rank, rank), std::span<T>(draw).subspan(n * rank, rank),
-                     sums.q_norm.values(shard));
+    rms_pull_back<T>(std::span<const T>(tokens.q_raw).subspan(n * rank, rank), tokens.q_factor[n],
+                     q_norm_, dq_latent.subspan(n * rank, rank),
+                     std::span<T>(draw).subspan(n * rank, rank), sums.q_norm.values(shard));
   }
   to_q_latent_->pull_back_input(tokens.rows, draw, dx);
   to_q_latent_->pull_back_weight(tokens.rows, tokens.x, draw, sums.wq_a.at(shard));
@@ -238,26 +265,29 @@ void Projection<T>::pull_back_query(const Tokens<T>& tokens, std::span<const T> 
 
 // key = [k_nope, k_pe] with one k_pe for all heads: its cotangents add up over the heads.
 template <class T>
-void Projection<T>::pull_back_key_value(const Tokens<T>& tokens, std::span<const T> dkey, std::span<const T> dvalue,
-                                        std::span<T> dkv_latent, std::span<T> dk_pe, std::span<T> dx,
-                                        WeightSums<T>& sums, std::int64_t shard) const {
-  const std::size_t rows = place(tokens.rows), heads = place(heads_), nope = place(dn_), rotary = place(dr_);
+void Projection<T>::pull_back_key_value(const Tokens<T>& tokens, std::span<const T> dkey,
+                                        std::span<const T> dvalue, std::span<T> dkv_latent,
+                                        std::span<T> dk_pe, std::span<T> dx, WeightSums<T>& sums,
+                                        std::int64_t shard) const {
+  const std::size_t rows = place(tokens.rows), heads = place(heads_), nope = place(dn_),
+                    rotary = place(dr_);
   Buffer<T> da(rows * heads * nope);
   for (std::size_t head = 0; head < rows * heads; ++head) {
     const T* from = dkey.data() + head * (nope + rotary);
     std::copy_n(from, nope, da.data() + head * nope);
     for (std::size_t i = 0; i < rotary; ++i) dk_pe[head / heads * rotary + i] += from[nope + i];
   }
-  to_key_value_->pull_back(tokens.rows, tokens.kv_latent, da, dvalue, dkv_latent, sums.wkv_b.at(shard),
-                           sums.bkv_b.at(shard));
+  to_key_value_->pull_back(tokens.rows, tokens.kv_latent, da, dvalue, dkv_latent,
+                           sums.wkv_b.at(shard), sums.bkv_b.at(shard));
   if (!to_kv_) return;
   const std::size_t rank = place(kv_rank_), stride = place(to_kv_->outputs());
   Buffer<T> draw(rows * stride);
   for (std::size_t n = 0; n < rows; ++n) {
     const std::span<T> row = std::span<T>(draw).subspan(n * stride, stride);
     if (!in_.given_kv_latent.given()) {
-      rms_pull_back<T>(std::span<const T>(tokens.kv_raw).subspan(n * stride, rank), tokens.kv_factor[n], kv_norm_,
-                       dkv_latent.subspan(n * rank, rank), row.first(rank), sums.kv_norm.values(shard));
+      rms_pull_back<T>(std::span<const T>(tokens.kv_raw).subspan(n * stride, rank),
+                       tokens.kv_factor[n], kv_norm_, dkv_latent.subspan(n * rank, rank),
+                       row.first(rank), sums.kv_norm.values(shard));
     }
     if (!in_.given_k_pe.given()) {
       const std::span<T> dpe = row.last(rotary);

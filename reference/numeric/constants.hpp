@@ -1,7 +1,7 @@
 // reference/numeric/constants.hpp
 //
-// The real numbers that formulas name, to the last bit of each working precision, and the text by which an error
-// names a number of an option.
+// The real numbers that formulas name, to the last bit of each working precision, and the text by
+// which an error names a number of an option.
 #pragma once
 #include <charconv>
 #include <numbers>

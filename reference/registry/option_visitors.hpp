@@ -17,7 +17,10 @@ namespace plumbline {
 std::string json_text(const Json& value);  // short, for messages
 std::string joined(const std::vector<std::string>& names);
 
+// A struct's fields() may call prepare(f) between fields: f runs while options are read (a preset that sets the
+// fields after it), and not while they are listed or written.
 struct AnyVisitor {
+  template <class F> void prepare(F&&) {}
   template <class U> void operator()(std::string_view, U&, std::string_view) {}
 };
 template <class T>
@@ -40,6 +43,7 @@ class OptionReader {
       read(*found, path(name), value);
     }
   }
+  template <class F> void prepare(F&& f) { f(); }
   void allow(std::string_view name) { known_.emplace_back(name); }
   void finish() const;  // Error for a key that no field has
 
@@ -83,6 +87,7 @@ class OptionReader {
 // ---- a struct as JSON -------------------------------------------------------------------------------------------
 class OptionWriter {
  public:
+  template <class F> void prepare(F&&) {}
   Json json = Json::object();
   template <class U> void operator()(std::string_view name, U& value, std::string_view) {
     json[std::string(name)] = write(value);
@@ -110,6 +115,7 @@ class OptionWriter {
 // ---- what there is to set ---------------------------------------------------------------------------------------
 class OptionLister {
  public:
+  template <class F> void prepare(F&&) {}
   std::vector<OptionInfo> list;
   template <class U> void operator()(std::string_view name, U& value, std::string_view doc) {
     OptionInfo info;

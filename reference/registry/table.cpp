@@ -1,7 +1,6 @@
 #include "reference/registry/table.hpp"
 
 #include "reference/csa_indexer_loss/csa_indexer_loss.hpp"
-#include "reference/dsa_indexer/dsa_indexer.hpp"
 #include "reference/dsa_indexer_loss/dsa_indexer_loss.hpp"
 #include "reference/indexer_scores/indexer_scores.hpp"
 #include "reference/registry/make_operation.hpp"
@@ -10,10 +9,9 @@
 
 namespace plumbline {
 
-std::vector<const Operation*> table_of_operations() {
+std::vector<const Operation*> table_of_losses() {
   return {
       make_operation<csa_indexer_loss::Op>(),
-      make_operation<dsa_indexer::Op>(),
       make_operation<dsa_indexer_loss::Op>(),
       make_operation<indexer_scores::Op>(),
       make_operation<stage_routing::Op>(),

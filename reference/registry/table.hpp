@@ -1,10 +1,12 @@
-// reference/registry/table.hpp: every operation, one line each (table.cpp).
+// reference/registry/table.hpp: every operation, one line each. The tables are cut by family, so that no file takes
+// long to compile.
 #pragma once
 #include <vector>
 
 namespace plumbline {
 
 class Operation;
-std::vector<const Operation*> table_of_operations();
+std::vector<const Operation*> table_of_losses();
+std::vector<const Operation*> table_of_mla();
 
 }  // namespace plumbline

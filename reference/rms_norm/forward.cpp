@@ -4,7 +4,8 @@
 
 namespace plumbline::rms_norm {
 
-template <class T> Outputs<T> Op::forward(const Inputs& in, const NormOptions& options, const Run& run) {
+template <class T>
+Outputs<T> Op::forward(const Inputs& in, const NormOptions& options, const Run& run) {
   check_eps(options.eps);
   const LastAxis axis(in.x);
   axis.check_vector(in.weight, in.x);
@@ -14,9 +15,11 @@ template <class T> Outputs<T> Op::forward(const Inputs& in, const NormOptions& o
   Outputs<T> out;
   out.y = Array<T>(in.x.shape);
   for_each_row(run, axis.rows, [&](std::int64_t row) {
-    const std::span<T> y = std::span<T>(out.y.values).subspan(static_cast<std::size_t>(row) * width, width);
+    const std::span<T> y =
+        std::span<T>(out.y.values).subspan(static_cast<std::size_t>(row) * width, width);
     fetch_rows<T>(in.x, row, 1, y);
-    const T factor = rms_factor<T>(y, options.eps, [&] { return in.x.name + to_string(lead_of(in.x, row)); });
+    const T factor =
+        rms_factor<T>(y, options.eps, [&] { return in.x.name + to_string(lead_of(in.x, row)); });
     rms_scale<T>(y, factor, weight, y);
   });
   return out;

@@ -1,7 +1,8 @@
 // reference/rms_norm/last_axis.hpp
 //
-// Shapes of an operation over the last axis of a tensor of any rank: x [..., D] with weight and bias [D].
-// Sizes cannot say "any rank", so the checks stand here. Errors name the tensor and both shapes.
+// Shapes of an operation over the last axis of a tensor of any rank: x [..., D] with weight and
+// bias [D]. Sizes cannot say "any rank", so the checks stand here. Errors name the tensor and both
+// shapes.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,9 +16,11 @@ struct LastAxis {
   std::int64_t rows, width;
 
   explicit LastAxis(const StoredTensor& x) : rows(0), width(0) {
-    if (x.shape.empty()) throw Error(x.name, "a scalar", "a tensor of rank >= 1: the last axis is normalised");
+    if (x.shape.empty())
+      throw Error(x.name, "a scalar", "a tensor of rank >= 1: the last axis is normalised");
     width = x.shape.back();
-    if (width < 1) throw Error(x.name, "shape " + to_string(x.shape), "a last axis of at least one element");
+    if (width < 1)
+      throw Error(x.name, "shape " + to_string(x.shape), "a last axis of at least one element");
     rows = row_count(x);
   }
   void check_vector(const StoredTensor& vector, const StoredTensor& x) const {

@@ -11,7 +11,9 @@ inline constexpr double default_norm_eps = 1e-6;
 
 struct NormOptions {
   double eps = default_norm_eps;
-  template <class Visitor> void fields(Visitor& v) { v("eps", eps, "added to the mean square or the variance; >= 0"); }
+  template <class Visitor> void fields(Visitor& v) {
+    v("eps", eps, "added to the mean square or the variance; >= 0");
+  }
 };
 
 inline void check_eps(double eps, const std::string& where = "option eps") {

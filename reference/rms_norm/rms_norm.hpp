@@ -25,12 +25,16 @@ struct Inputs {
 
 struct Cotangents {
   StoredTensor y;
-  template <class Visitor> void fields(Visitor& v) { v.optional("y", y, "n D", "of the normalised rows"); }
+  template <class Visitor> void fields(Visitor& v) {
+    v.optional("y", y, "n D", "of the normalised rows");
+  }
 };
 
 template <class T> struct Outputs {
   Array<T> y;
-  template <class Visitor> void fields(Visitor& v) { v("y", y, "n D", "the normalised rows, in the shape of x"); }
+  template <class Visitor> void fields(Visitor& v) {
+    v("y", y, "n D", "the normalised rows, in the shape of x");
+  }
 };
 template <class T> struct Gradients {
   Array<T> x, weight;

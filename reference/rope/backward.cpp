@@ -3,8 +3,8 @@
 namespace plumbline::rope {
 
 // dx = transposed rotation of dy: no row of x is read, for the map is linear.
-template <class T>
-Gradients<T> Op::backward(const Inputs& in, const Options& options, const Run& run, const Cotangents& cotangent) {
+template <class T> Gradients<T> Op::backward(const Inputs& in, const Options& options,
+                                             const Run& run, const Cotangents& cotangent) {
   Sizes sizes;
   Inputs named = in;
   sizes.unify_all(named);
@@ -26,10 +26,15 @@ Gradients<T> Op::backward(const Inputs& in, const Options& options, const Run& r
   return grad;
 }
 
-template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&,
+                                              const Cotangents&);
 
 }  // namespace plumbline::rope

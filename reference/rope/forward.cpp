@@ -2,7 +2,8 @@
 
 namespace plumbline::rope {
 
-template <class T> Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
+template <class T>
+Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
   Sizes sizes;
   Inputs named = in;
   sizes.unify_all(named);

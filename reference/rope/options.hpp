@@ -1,8 +1,8 @@
 // reference/rope/options.hpp
 //
-// How channels are rotated by position, as every operation with a rotary embedding takes it (option "rope").
-// docs/ops/rope.md explains each field. Operations with other defaults for placement and pairing set them in the
-// initialiser of their own options.
+// How channels are rotated by position, as every operation with a rotary embedding takes it (option
+// "rope"). docs/ops/rope.md explains each field. Operations with other defaults for placement and
+// pairing set them in the initialiser of their own options.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -36,10 +36,14 @@ struct Yarn {
 
   template <class Visitor> void fields(Visitor& v) {
     v("factor", factor, "context is longer than in training by this factor; > 0; required");
-    v("original_max_position", original_max_position, "context length of the training; > 0; required");
-    v("beta_fast", beta_fast, "pairs that turn more often than this over that length keep their frequency; required");
-    v("beta_slow", beta_slow, "pairs that turn less often than this are slowed by the whole factor; required");
-    v("truncate", truncate, "the ends of the ramp between them are rounded outwards to whole pairs");
+    v("original_max_position", original_max_position,
+      "context length of the training; > 0; required");
+    v("beta_fast", beta_fast,
+      "pairs that turn more often than this over that length keep their frequency; required");
+    v("beta_slow", beta_slow,
+      "pairs that turn less often than this are slowed by the whole factor; required");
+    v("truncate", truncate,
+      "the ends of the ramp between them are rounded outwards to whole pairs");
   }
   bool operator==(const Yarn&) const = default;
 };
@@ -59,7 +63,8 @@ struct RopeOptions {
     v("dim", dim, "channels that are rotated; even, at most the width; required");
     v("placement", placement, "the last dim channels, or the first");
     v("pairing", pairing, "pair i is channels (2i, 2i+1), or (i, i + dim/2)");
-    v("output", output, "half: results of interleaved pairs as all first parts, then all second parts");
+    v("output", output,
+      "half: results of interleaved pairs as all first parts, then all second parts");
     v("inverse", inverse, "rotate back; output is then the layout of the input");
     v("attention_factor", attention_factor, "factor of the rotated channels, of the inverse too");
     v("yarn", yarn, "frequencies changed for a longer context");

@@ -1,7 +1,9 @@
 // reference/rope/rope.hpp
 //
-// Rotary position embedding of x [B, S, H, D], every head of a token by the token's position; docs/ops/rope.md.
-// Guarantees: rotation and transpose of reference/rope/rotation.hpp; positions are any integers, 0 … S−1 if absent.
+// Rotary position embedding of x [B, S, H, D], every head of a token by the token's position;
+// docs/ops/rope.md.
+// Guarantees: rotation and transpose of reference/rope/rotation.hpp; positions are any integers, 0
+// … S−1 if absent.
 // Errors: those of the options there; shapes that disagree.
 #pragma once
 #include <string_view>
@@ -15,7 +17,9 @@ namespace plumbline::rope {
 
 struct Options {
   RopeOptions rope;
-  template <class Visitor> void fields(Visitor& v) { v("rope", rope, "the rotation; theta and dim are required"); }
+  template <class Visitor> void fields(Visitor& v) {
+    v("rope", rope, "the rotation; theta and dim are required");
+  }
 };
 
 struct Inputs {
@@ -28,7 +32,9 @@ struct Inputs {
 
 struct Cotangents {
   StoredTensor y;
-  template <class Visitor> void fields(Visitor& v) { v.optional("y", y, "B S H D", "of the rotated rows"); }
+  template <class Visitor> void fields(Visitor& v) {
+    v.optional("y", y, "B S H D", "of the rotated rows");
+  }
 };
 
 template <class T> struct Outputs {

@@ -45,6 +45,7 @@ struct StoredTensor {
   const std::byte* data = nullptr;
   Dtype dtype = Dtype::f64;
   Precision precision = Precision::f64;  // of a working tensor
+  std::size_t element_bytes = 0;         // likewise
   Shape shape, stride;                   // stride in elements
   std::shared_ptr<const StoredTensor> low, scale;
   std::shared_ptr<const void> owner;  // keeps a mapping or an array alive
@@ -60,6 +61,10 @@ struct StoredTensor {
   }
 };
 
+// The part of a tensor at index i of its first axis; remainder and scale follow.
+StoredTensor at_first(const StoredTensor& tensor, std::int64_t i);
+// [S, …] to its rows [first, first + count) as one sequence, [1, count, …]; remainder and scale follow.
+StoredTensor at_rows(const StoredTensor& tensor, std::int64_t first, std::int64_t count);
 // The same tensor with an axis of size 1 put in front of `axis`; remainder and scale follow.
 StoredTensor with_axis(const StoredTensor& tensor, std::size_t axis);
 

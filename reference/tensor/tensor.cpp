@@ -36,6 +36,37 @@ std::string to_string(Index index) {
 }
 std::string to_string(const Shape& shape) { return to_string(Index(shape)); }
 
+StoredTensor at_first(const StoredTensor& tensor, std::int64_t i) {
+  StoredTensor part = tensor;
+  const std::size_t bytes = tensor.dtype == Dtype::working ? tensor.element_bytes : size_of(tensor.dtype);
+  if (tensor.data != nullptr) part.data = tensor.data + i * tensor.stride[0] * static_cast<std::int64_t>(bytes);
+  part.shape.erase(part.shape.begin());
+  part.stride.erase(part.stride.begin());
+  part.notes = nullptr;
+  if (tensor.low) part.low = std::make_shared<StoredTensor>(at_first(*tensor.low, i));
+  if (tensor.scale) {
+    part.scale = std::make_shared<StoredTensor>(at_first(*tensor.scale, i / (tensor.shape[0] / tensor.scale->shape[0])));
+  }
+  return part;
+}
+
+StoredTensor at_rows(const StoredTensor& tensor, std::int64_t first, std::int64_t count) {
+  if (tensor.scale && tensor.scale->shape[0] != tensor.shape[0] && tensor.scale->shape[0] != 1) {
+    throw Error(tensor.scale->name, "a scale for several tokens at once", "one for each token, or one for all");
+  }
+  StoredTensor rows = with_axis(tensor, 0);
+  const std::size_t bytes = tensor.dtype == Dtype::working ? tensor.element_bytes : size_of(tensor.dtype);
+  if (tensor.data != nullptr) rows.data = tensor.data + first * tensor.stride[0] * static_cast<std::int64_t>(bytes);
+  rows.shape[1] = count;
+  rows.notes = nullptr;
+  if (tensor.low) rows.low = std::make_shared<StoredTensor>(at_rows(*tensor.low, first, count));
+  if (tensor.scale) {
+    rows.scale = std::make_shared<StoredTensor>(tensor.scale->shape[0] == 1 ? with_axis(*tensor.scale, 0)
+                                                                            : at_rows(*tensor.scale, first, count));
+  }
+  return rows;
+}
+
 StoredTensor with_axis(const StoredTensor& tensor, std::size_t axis) {
   StoredTensor wider = tensor;
   wider.shape.insert(wider.shape.begin() + static_cast<std::ptrdiff_t>(axis), 1);

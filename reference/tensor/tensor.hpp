@@ -65,8 +65,15 @@ template <class T> StoredTensor view(const Array<T>& array, std::string name) {
   StoredTensor tensor;
   tensor.name = std::move(name);
   tensor.data = reinterpret_cast<const std::byte*>(array.values.data());
-  tensor.dtype = Dtype::working;
-  tensor.precision = precision_of<T>();
+  if constexpr (std::is_same_v<T, std::int32_t>) {
+    tensor.dtype = Dtype::i32;
+  } else if constexpr (std::is_same_v<T, std::uint8_t>) {
+    tensor.dtype = Dtype::boolean;
+  } else {
+    tensor.dtype = Dtype::working;
+    tensor.precision = precision_of<T>();
+    tensor.element_bytes = sizeof(T);
+  }
   tensor.shape = array.shape;
   tensor.stride = row_major(array.shape);
   tensor.nonfinite = NonFinite::allow;  // what the library computed was checked where it came in

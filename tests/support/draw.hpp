@@ -8,11 +8,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <rapidcheck/gtest.h>  // after gtest.h
+#include <rapidcheck/detail/TestListenerAdapter.h>
 
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,17 +82,36 @@ class Stream {
   std::uint64_t state_;
 };
 
-// Runs a property as part of a GoogleTest test: body draws, checks with RC_ASSERT and counts its classes.
-// The seed is fixed unless RC_PARAMS names one (tests/support/property_main.hpp); rapidcheck prints how to reproduce.
-template <class Body> void property(Body body) {
+// Runs a property as part of a GoogleTest test: body draws, checks with RC_ASSERT and counts its classes. The seed is
+// that of RC_PARAMS (tests/support/property_main.hpp fixes it) mixed with the test's name, so that two properties do
+// not see the same cases; a failure prints how to reproduce it.
+template <class Body> void property(const std::string& part, Body body) {  // one of several in a test
+  namespace detail = rc::detail;
+  const ::testing::TestInfo* info = ::testing::UnitTest::GetInstance()->current_test_info();
+  const std::string name = info->name() + (part.empty() ? "" : " " + part);
+  detail::TestMetadata metadata;
+  metadata.id = std::string(info->test_suite_name()) + "/" + name;
+  metadata.description = name;
+  detail::TestParams parameters = detail::configuration().testParams;
+  parameters.seed ^= Stream(0, metadata.id).next();
+
   Distribution distribution;
-  const auto once = [&] {
+  const detail::Property cases = detail::toProperty([&] {
     distribution.next_case();
     body(distribution);
-  };
-  rc::detail::checkGTest(once);
-  const ::testing::TestInfo* info = ::testing::UnitTest::GetInstance()->current_test_info();
-  if (!::testing::Test::HasFailure()) distribution.finish(info->name());
+  });
+  detail::TestListenerAdapter listener;
+  const detail::TestResult result =
+      detail::checkProperty(cases, metadata, parameters, listener, detail::configuration().reproduce);
+  if (result.template is<detail::SuccessResult>()) {
+    distribution.finish(name);
+    return;
+  }
+  std::ostringstream text;
+  detail::printResultMessage(result, text);
+  FAIL() << text.str() << "\nseed " << parameters.seed << "; to see it again: RC_PARAMS=\"" << std::getenv("RC_PARAMS")
+         << "\" --gtest_filter=" << info->test_suite_name() << "." << info->name() << std::endl;
 }
+template <class Body> void property(Body body) { property("", body); }
 
 }  // namespace plumbline::support

@@ -1,0 +1,36 @@
+// reference/mla_layer/cache.hpp
+//
+// A layer that sees its tokens a few at a time: what it keeps of one sequence, and one call. The caches hold what
+// the stages of the whole layer would give (kv_latent, k_pe, the indexer's keys), so a call is the whole layer with
+// those given; nothing is written twice.
+#pragma once
+#include "reference/mla_layer/layer.hpp"
+
+namespace plumbline::mla_layer {
+
+template <class T> struct Cache {  // of one sequence
+  std::int64_t length = 0;
+  Array<T> kv_latent, k_pe, index_k;              // [1, P, …]; index_k only with an indexer
+  std::vector<std::int32_t> positions, segments;  // length of them
+};
+
+// New tokens of one sequence: x [1, L, E] and where they stand.
+struct NewTokens {
+  StoredTensor x;
+  std::vector<std::int32_t> positions, segments;
+};
+
+// The tokens enter the caches, then the rows attend. rows: row_index among all tokens so far (every new token when it
+// is empty), and, where the whole layer has them, valid, mask and row_mask of those rows.
+template <class T>
+Outputs<T> advance(const Inputs& weights, const Options& options, const Run& run, const NewTokens& tokens,
+                   const MaskInputs& rows, Cache<T>& cache);
+
+// Copies a call's outputs of one sequence to where they belong: rows of a call to `rows`, tokens to `first` onwards.
+template <class T>
+void place_outputs(Outputs<T>& part, Outputs<T>& whole, std::int64_t b, std::span<const std::int64_t> rows,
+                   std::int64_t first, std::int64_t from);
+
+void refuse_given(const Inputs& in, const std::string& where);
+
+}  // namespace plumbline::mla_layer

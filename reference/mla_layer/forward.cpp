@@ -1,0 +1,158 @@
+#include "reference/error.hpp"
+#include "reference/linear/rows.hpp"
+#include "reference/mla_layer/cache.hpp"
+
+namespace plumbline::mla_layer {
+namespace {
+
+// A copy of some rows of a plane [B, T, S] of one sequence, cut to the keys there are.
+StoredTensor cut_plane(const StoredTensor& plane, std::int64_t b, std::span<const std::int64_t> rows,
+                       std::int64_t keys) {
+  if (!plane.given()) return plane;
+  const std::size_t bytes = size_of(plane.dtype);
+  const auto copy = std::make_shared<std::vector<std::byte>>(rows.size() * static_cast<std::size_t>(keys) * bytes);
+  std::byte* to = copy->data();
+  for (const std::int64_t t : rows) {
+    for (std::int64_t key = 0; key < keys; ++key, to += bytes) {
+      const std::int64_t at = b * plane.stride[0] + t * plane.stride[1] + key * plane.stride[2];
+      std::copy_n(plane.data + at * static_cast<std::int64_t>(bytes), bytes, to);
+    }
+  }
+  StoredTensor cut = plane;
+  cut.data = copy->data();
+  cut.owner = copy;
+  cut.shape = {1, static_cast<std::int64_t>(rows.size()), keys};
+  cut.stride = row_major(cut.shape);
+  return cut;
+}
+StoredTensor cut_flags(const StoredTensor& flags, std::int64_t b, std::span<const std::int64_t> rows) {
+  if (!flags.given()) return flags;
+  StoredTensor plane = with_axis(flags, 2);
+  plane = cut_plane(plane, b, rows, 1);
+  plane.shape.pop_back();
+  plane.stride.pop_back();
+  return plane;
+}
+
+template <class T> Outputs<T> whole_outputs(const Sizes& sizes, const Options& options, const Run& run) {
+  Outputs<T> whole;
+  whole.output = Array<T>(sizes.shape("B T E"));
+  whole.loss = Array<T>(Shape{});
+  const auto make = [&](const char* name, auto& array, const char* letters, auto fill) {
+    if (run.wants(name)) array = std::remove_reference_t<decltype(array)>(sizes.shape(letters), fill);
+  };
+  make("query", whole.query, "B S H dn+dr", T(0)), make("key", whole.key, "B S H dn+dr", T(0));
+  make("value", whole.value, "B S H dv", T(0)), make("kv_latent", whole.kv_latent, "B S Rkv", T(0));
+  make("k_pe", whole.k_pe, "B S dr", T(0));
+  if (sizes.known("Rq")) make("q_latent", whole.q_latent, "B S Rq", T(0));
+  make("attention_output", whole.attention_output, "B T H dv", T(0));
+  make("attention_lse", whole.attention_lse, "B T H", T(-infinity<T>()));
+  make("attention_max_logit", whole.attention_max_logit, "B T H", T(-infinity<T>()));
+  if (!options.indexer) return whole;
+  make("indexer_index_q", whole.indexer_index_q, "B S A e", T(0));
+  make("indexer_index_k", whole.indexer_index_k, "B S e", T(0));
+  make("indexer_index_w", whole.indexer_index_w, "B S A", T(0));
+  make("indexer_scores", whole.indexer_scores, "B T S", T(-infinity<T>()));
+  make("indexer_selected", whole.indexer_selected, "B T S", std::uint8_t{0});
+  if (run.wants("indexer_indices")) {
+    whole.indexer_indices = Array<std::int32_t>({sizes["B"], sizes["T"], *options.indexer->k}, -1);
+  }
+  return whole;
+}
+
+void check_steps(const Inputs& in, const Options& options, const Run& run) {
+  const std::string where = run.schedule.prefill > 0 ? "schedule.prefill" : "schedule.step";
+  if (options.loss) throw Error(where, "a call after another with option loss", "loss null: calls have no loss");
+  if (!options.mask.causal) throw Error(where, "a call after another with mask.causal false", "a causal mask");
+  refuse_given(in, where);
+}
+
+// The first `prefill` tokens in one call, then `step` at a time.
+template <class T> Outputs<T> in_calls(const Inputs& in, const Options& options, const Run& run) {
+  check_steps(in, options, run);
+  Sizes sizes;
+  Inputs named = in;
+  if (in.mask.row_index.given()) sizes.set("T", in.mask.row_index.size(0), in.mask.row_index.name);
+  sizes.set("dn", options.projection.nope_dim.value_or(0), "option nope_dim");
+  sizes.set("dr", options.projection.rope_dim.value_or(0), "option rope_dim");
+  sizes.set("dv", options.projection.v_dim.value_or(0), "option v_dim");
+  sizes.unify_all(named);
+  if (!sizes.known("T")) sizes.set("T", sizes["S"], "S, without in.row_index");
+  const Visibility seen(options.mask, in.mask, sizes, Blocks{});
+  const std::int64_t tokens = sizes["S"];
+  Options inner = options;  // whole sequences of segment ids are kept, so documents are said, not inferred
+  inner.mask.documents = options.mask.documents.value_or(in.mask.segment_ids.given() || in.mask.cu_seqlens.given());
+  inner.mask.query_offset.reset();
+  Run call = run;
+  call.schedule.prefill = call.schedule.step = 0;
+  Outputs<T> whole = whole_outputs<T>(sizes, options, run);
+  for (std::int64_t b = 0; b < sizes["B"]; ++b) {
+    Cache<T> cache;
+    cache.kv_latent = Array<T>({1, tokens, sizes["Rkv"]});
+    cache.k_pe = Array<T>({1, tokens, sizes["dr"]});
+    if (options.indexer) cache.index_k = Array<T>({1, tokens, sizes["e"]});
+    while (cache.length < tokens) {
+      const std::int64_t first = cache.length;
+      std::int64_t count = first == 0 && run.schedule.prefill > 0 ? run.schedule.prefill : run.schedule.step;
+      count = count == 0 ? tokens - first : std::min(count, tokens - first);
+      NewTokens now;
+      now.x = at_first(in.projection.x, b);
+      now.x = at_rows(now.x, first, count);
+      std::vector<std::int64_t> rows;
+      std::vector<std::int32_t> standing;
+      for (std::int64_t s = first; s < first + count; ++s) {
+        now.positions.push_back(static_cast<std::int32_t>(seen.position(b, s)));
+        now.segments.push_back(static_cast<std::int32_t>(seen.segment(b, s)));
+      }
+      for (std::int64_t t = 0; t < seen.rows(); ++t) {
+        if (seen.row_token(t) < first || seen.row_token(t) >= first + count) continue;
+        rows.push_back(t);
+        standing.push_back(static_cast<std::int32_t>(seen.row_token(t)));
+      }
+      MaskInputs mask;
+      mask.valid = cut_plane(in.mask.valid, b, rows, first + count);
+      mask.mask = cut_plane(in.mask.mask, b, rows, first + count);
+      mask.row_mask = cut_flags(in.mask.row_mask, b, rows);
+      const auto held = std::make_shared<const std::vector<std::int32_t>>(std::move(standing));
+      mask.row_index.name = "row_index";
+      mask.row_index.data = reinterpret_cast<const std::byte*>(held->data());
+      mask.row_index.owner = held;
+      mask.row_index.dtype = Dtype::i32;
+      mask.row_index.shape = {static_cast<std::int64_t>(held->size())};
+      mask.row_index.stride = {1};
+      mask.row_index.present = true;
+      Outputs<T> part = advance<T>(in, inner, call, now, mask, cache);
+      place_outputs<T>(part, whole, b, rows, first, first);
+    }
+  }
+  return whole;
+}
+
+}  // namespace
+
+template <class T> Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
+  if (run.schedule.prefill > 0 || run.schedule.step > 0) return in_calls<T>(in, options, run);
+  return Layer<T>(in, options, run).forward();
+}
+
+template <class T>
+Gradients<T> Op::backward(const Inputs& in, const Options& options, const Run& run, const Cotangents& cotangents) {
+  if (run.schedule.prefill > 0 || run.schedule.step > 0) {
+    throw Error(run.schedule.prefill > 0 ? "schedule.prefill" : "schedule.step", "a backward pass",
+                "a forward pass: calls have no gradients");
+  }
+  return Layer<T>(in, options, run).backward(cotangents);
+}
+
+template Outputs<f32> Op::forward<f32>(const Inputs&, const Options&, const Run&);
+template Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&);
+template Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
+template Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
+template Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
+template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&, const Cotangents&);
+
+}  // namespace plumbline::mla_layer
