@@ -20,7 +20,8 @@ void draw_sizes(LossCase& x, const LossWish& wish) {
   std::vector<Int> sizes;  // B, H, D, A, e pairwise different
   const auto size = [&](Int low, Int high) {
     Int value = pick(low, high);
-    while (std::find(sizes.begin(), sizes.end(), value) != sizes.end()) value = value == high + 3 ? low : value + 1;
+    while (std::find(sizes.begin(), sizes.end(), value) != sizes.end())
+      value = value == high + 3 ? low : value + 1;
     sizes.push_back(value);
     return value;
   };
@@ -62,7 +63,10 @@ void draw_tokens(LossCase& x, const LossWish& wish) {
     for (Int s = 0; s < x.S; ++document) {
       const Int end = std::min(x.S, s + stream.pick(1, 6));
       const bool pads = !lengths && x.padding && stream.chance(30);
-      const Int id = lengths ? document : pads ? -1 : x.document_grid ? 5 + 3 * document : stream.pick(2, 4);
+      const Int id = lengths           ? document
+                     : pads            ? -1
+                     : x.document_grid ? 5 + 3 * document
+                                       : stream.pick(2, 4);
       for (Int i = s; i < end; ++i) {
         x.segment[at(b)][at(i)] = id;
         if (lengths || restart) x.position[at(b)][at(i)] = i - s;
@@ -84,7 +88,8 @@ void draw_tokens(LossCase& x, const LossWish& wish) {
     return support::i32s({x.B, x.S}, values);
   };
   if (lengths) {
-    support::put_in(x.problem, "cu_seqlens", support::i32s({static_cast<Int>(boundaries.size())}, boundaries));
+    support::put_in(x.problem, "cu_seqlens",
+                    support::i32s({static_cast<Int>(boundaries.size())}, boundaries));
   } else if (segments) {
     support::put_in(x.problem, "segment_ids", flat(x.segment));
   }
@@ -101,7 +106,8 @@ void cut_blocks(LossCase& x) {
   for (Int s = 0; s < x.S;) {
     Int end = x.document_grid ? s : x.S;
     while (end < x.S && x.segment[0][at(end)] == x.segment[0][at(s)]) ++end;
-    for (Int first = s; first + x.m <= end && x.segment[0][at(s)] != (x.document_grid ? x.padding : std::nullopt);
+    for (Int first = s;
+         first + x.m <= end && x.segment[0][at(s)] != (x.document_grid ? x.padding : std::nullopt);
          first += x.m) {
       x.first.push_back(first);
     }
@@ -133,7 +139,8 @@ bool structurally_visible(const LossCase& x, Int b, Int t, Int key) {
   const Int r = x.token[at(t)];
   const auto& ids = x.segment[at(b)];
   if (!x.blocks) {
-    return (!x.causal || key <= r) && ids[at(key)] != x.padding && (!x.documents || ids[at(key)] == ids[at(r)]);
+    return (!x.causal || key <= r) && ids[at(key)] != x.padding &&
+           (!x.documents || ids[at(key)] == ids[at(r)]);
   }
   const Int first = x.first[at(key)];
   for (Int s = first; s < first + x.m; ++s) {
@@ -157,7 +164,9 @@ void draw_visibility(LossCase& x, const LossWish& wish) {
         const bool structure = structurally_visible(x, b, t, key);
         const bool show = !valid || !stream.chance(20), zero = !plane || !stream.chance(20);
         shown.push_back(show ? 1 : 0);
-        levels.push_back(zero ? 0 : stream.chance(50) ? -9900 : -std::numeric_limits<double>::infinity());
+        levels.push_back(zero                ? 0
+                         : stream.chance(50) ? -9900
+                                             : -std::numeric_limits<double>::infinity());
         x.structure.push_back(structure ? 1 : 0);
         x.visible.push_back(structure && show && zero ? 1 : 0);
       }
@@ -192,7 +201,8 @@ void draw_selection(LossCase& x, const LossWish& wish) {
         x.index.push_back(use ? static_cast<std::int32_t>(order[next]) : -1);
         if (use) chosen[x.cell(b, t, order[next++])] = 1;
       }
-      for (Int key = 0; !x.by_index && key < x.K; ++key) chosen[x.cell(b, t, key)] = !none && stream.chance(60) ? 1 : 0;
+      for (Int key = 0; !x.by_index && key < x.K; ++key)
+        chosen[x.cell(b, t, key)] = !none && stream.chance(60) ? 1 : 0;
     }
   }
   for (std::size_t i = 0; i < chosen.size(); ++i) x.trained[i] &= chosen[i];
@@ -225,13 +235,16 @@ void draw_options(LossCase& x, const LossWish& wish) {
   const auto mode = [](const char* name, const char* parameter, double value) {
     return Json{{"mode", name}, {parameter, value}};
   };
-  const std::vector<Json> logs = {"exact", mode("add", "eps", 0.01), mode("clamp", "eps", 0.06), mode("clip", "lo", -1.6)};
-  const std::vector<Json> l1 = {"none", mode("add", "eps", 0.03), mode("clamp", "eps", 0.8), mode("zero_below", "eps", 0.3)};
+  const std::vector<Json> logs = {"exact", mode("add", "eps", 0.01), mode("clamp", "eps", 0.06),
+                                  mode("clip", "lo", -1.6)};
+  const std::vector<Json> l1 = {"none", mode("add", "eps", 0.03), mode("clamp", "eps", 0.8),
+                                mode("zero_below", "eps", 0.3)};
   if (chance(30)) options["l1"] = one_of(l1);
   if (chance(30)) options["target_log"] = one_of(logs);
   if (chance(30)) options["student_log"] = one_of(logs);
   if (chance(30)) options["gradient"] = one_of<std::string>({"of_value", "p_minus_t"});
-  if (chance(50)) options["reduction"] = one_of<std::string>({"sum", "mean_all", "mean_valid", "mean_real"});
+  if (chance(50))
+    options["reduction"] = one_of<std::string>({"sum", "mean_all", "mean_valid", "mean_real"});
   if (chance(40)) options["coefficient"] = one_of<double>({0.25, -1.75, 2});
   if (chance(60)) options["softmax_scale"] = one_of<double>({0.5, 0.4472135954999579});
   if (chance(30)) options["score_scale"] = one_of<std::string>({"heads_and_dim", "dim", "none"});
@@ -244,9 +257,13 @@ void draw_tensors(LossCase& x, const LossWish& wish) {
     Stream stream(x.seed, name);
     const Int dtype = stream.pick(0, 3);
     const Numbers values = stream.reals(count_of(shape), contents);
-    return dtype == 0 ? support::bf16s(shape, values) : dtype == 1 ? support::f32s(shape, values) : support::f64s(shape, values);
+    return dtype == 0   ? support::bf16s(shape, values)
+           : dtype == 1 ? support::f32s(shape, values)
+                        : support::f64s(shape, values);
   };
-  const auto put = [&](const std::string& name, const Shape& shape) { support::put_in(x.problem, name, fill(name, shape)); };
+  const auto put = [&](const std::string& name, const Shape& shape) {
+    support::put_in(x.problem, name, fill(name, shape));
+  };
   x.raw = either(wish.raw, 50);
   if (x.raw) {
     put("index_q", {x.B, x.T, x.A, x.e});
@@ -268,9 +285,11 @@ void draw_tensors(LossCase& x, const LossWish& wish) {
   }
   const Int cotangents = pick(0, 3);
   Stream stream(x.seed, "cot");
-  if (cotangents % 2 == 1) support::put_cot(x.problem, "loss", support::f64s({}, {stream.real(Contents::dyadic)}));
+  if (cotangents % 2 == 1)
+    support::put_cot(x.problem, "loss", support::f64s({}, {stream.real(Contents::dyadic)}));
   if (cotangents >= 2) {
-    support::put_cot(x.problem, "row_loss", support::f64s({x.B, x.T}, stream.reals(x.B * x.T, Contents::dyadic)));
+    support::put_cot(x.problem, "row_loss",
+                     support::f64s({x.B, x.T}, stream.reals(x.B * x.T, Contents::dyadic)));
   }
 }
 

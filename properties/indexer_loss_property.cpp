@@ -67,8 +67,9 @@ TEST(IndexerLoss, HiddenPlacesChangeNoBit) {
     Problem problem = loss.problem;
     problem.schedule = draw_schedule(loss);
     const Result clean = evaluate_f64(loss, problem);
-    for (const double poison : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
-                                -std::numeric_limits<double>::infinity(), 1e300}) {
+    for (const double poison :
+         {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+          -std::numeric_limits<double>::infinity(), 1e300}) {
       RC_LOG() << "poison " << poison << std::endl;
       Problem dirty = poisoned(loss, poison);
       dirty.schedule = problem.schedule;
@@ -83,10 +84,13 @@ TEST(IndexerLoss, NothingOutsideTheSet) {
     const LossCase loss = draw_loss_case();
     count(d, loss);
     const Typed<f64> result = evaluate<f64>(loss);
-    const auto zero = [](const Array<f64>& array, std::size_t i) { RC_ASSERT(array.values[i] == 0.0); };
+    const auto zero = [](const Array<f64>& array, std::size_t i) {
+      RC_ASSERT(array.values[i] == 0.0);
+    };
     for (std::int64_t b = 0; b < loss.B; ++b) {
       for (std::int64_t t = 0; t < loss.T; ++t) {
-        const std::int64_t trained = loss.count(loss.trained, b, t), seen = loss.count(loss.visible, b, t);
+        const std::int64_t trained = loss.count(loss.trained, b, t),
+                           seen = loss.count(loss.visible, b, t);
         RC_ASSERT((result.flags.at("row_valid")({b, t}) != 0) == (loss.is_real(b, t) && seen > 0));
         if (trained == 0) RC_ASSERT(result.out("row_loss")({b, t}) == 0.0);
         for (std::int64_t h = 0; h < loss.H && !loss.is_real(b, t); ++h) {
@@ -108,7 +112,8 @@ TEST(IndexerLoss, NothingOutsideTheSet) {
       for (std::int64_t key = 0; key < loss.K && loss.raw; ++key) {
         bool used = false;
         for (std::int64_t t = 0; t < loss.T; ++t) used = used || loss.trains(b, t, key);
-        for (const f64 x : result.grad("index_k").row({b, key}, loss.e)) RC_ASSERT(used || x == 0.0);
+        for (const f64 x : result.grad("index_k").row({b, key}, loss.e))
+          RC_ASSERT(used || x == 0.0);
       }
     }
   });
@@ -127,8 +132,10 @@ TEST(IndexerLoss, RawIndexerIsScoresBefore) {
 
     const Json& options = loss.problem.options;
     Problem scores;
-    scores.options = {{"score_scale", options.value("score_scale", options["preset"] == "tilelang" ? "dim" : "heads_and_dim")},
-                      {"relu", options.value("relu", true)}};
+    scores.options = {
+        {"score_scale",
+         options.value("score_scale", options["preset"] == "tilelang" ? "dim" : "heads_and_dim")},
+        {"relu", options.value("relu", true)}};
     for (const char* letter : {"q", "k", "w"}) {
       support::put_in(scores, letter, loss.problem.in.find(std::string("index_") + letter)->second);
     }

@@ -47,28 +47,32 @@ TEST(IndexerLoss, SlotsAreDense) {
     d.needs("fewer keys than seen", loss.fewer_than_seen());
     Problem dense = loss.problem;
     dense.options["layout"] = "dense";
-    const auto spread = [&](const Numbers& by_slot) {  // cells without a slot: NaN, nobody looks there
-      Numbers cells(static_cast<std::size_t>(loss.B * loss.T * loss.K), std::nan(""));
-      for (std::size_t i = 0; i < by_slot.size(); ++i) {
-        const auto row = static_cast<Int>(i) / loss.k;
-        if (loss.index[i] >= 0) cells[static_cast<std::size_t>(row * loss.K + loss.index[i])] = by_slot[i];
-      }
-      return cells;
-    };
+    const auto spread =
+        [&](const Numbers& by_slot) {  // cells without a slot: NaN, nobody looks there
+          Numbers cells(static_cast<std::size_t>(loss.B * loss.T * loss.K), std::nan(""));
+          for (std::size_t i = 0; i < by_slot.size(); ++i) {
+            const auto row = static_cast<Int>(i) / loss.k;
+            if (loss.index[i] >= 0)
+              cells[static_cast<std::size_t>(row * loss.K + loss.index[i])] = by_slot[i];
+          }
+          return cells;
+        };
     if (!loss.raw) {
       const Numbers scores = support::numbers_of(loss.problem.in.at("scores"));
       support::put_in(dense, "scores", support::f64s({loss.B, loss.T, loss.K}, spread(scores)));
     }
     const Result slots = evaluate_f64(loss, loss.problem), wide = evaluate_f64(loss, dense);
     for (const char* name : {"loss", "row_loss", "row_valid", "log_mass"}) {
-      RC_ASSERT(support::difference({support::output(slots, name)}, {support::output(wide, name)}).empty());
+      RC_ASSERT(support::difference({support::output(slots, name)}, {support::output(wide, name)})
+                    .empty());
     }
     const auto compare = [&](const Value& by_slot, const Value& by_key) {
       for (Int row = 0; row < loss.B * loss.T; ++row) {
         for (Int slot = 0; slot < loss.k; ++slot) {
           const Int key = loss.key_at(row / loss.T, row % loss.T, slot);
           const double found = by_slot.high[static_cast<std::size_t>(row * loss.k + slot)];
-          RC_ASSERT(found == (key < 0 ? 0 : by_key.high[static_cast<std::size_t>(row * loss.K + key)]));
+          RC_ASSERT(found ==
+                    (key < 0 ? 0 : by_key.high[static_cast<std::size_t>(row * loss.K + key)]));
         }
       }
     };
@@ -139,7 +143,8 @@ TEST(IndexerLoss, OrderOfHeadsAndBatchesDoesNotMatter) {
     d.needs("batches", loss.B > 1);
     d.needs("heads", loss.H > 1);
     support::Stream stream(loss.seed, "order");
-    const List batch = stream.shuffled(loss.B), indexer = stream.shuffled(loss.A), groups = stream.shuffled(loss.Hk);
+    const List batch = stream.shuffled(loss.B), indexer = stream.shuffled(loss.A),
+               groups = stream.shuffled(loss.Hk);
     List heads;  // heads of one key head stay together
     const Int group = loss.H / loss.Hk;
     for (const Int g : groups) {
@@ -150,7 +155,8 @@ TEST(IndexerLoss, OrderOfHeadsAndBatchesDoesNotMatter) {
     if (!loss.blocks) take_in(moved, "key", 2, groups);
     take_in(moved, "index_q", 2, indexer), take_in(moved, "index_w", 2, indexer);
     for (const auto& [name, tensor] : loss.problem.in) {
-      if (name != "sink" && name != "row_index" && name != "cu_seqlens") take_in(moved, name, 0, batch);
+      if (name != "sink" && name != "row_index" && name != "cu_seqlens")
+        take_in(moved, name, 0, batch);
     }
     if (const auto cot = moved.cot.find("row_loss"); cot != moved.cot.end()) {
       support::put_cot(moved, "row_loss", support::take(cot->second, 0, batch));
@@ -183,13 +189,16 @@ TEST(IndexerLoss, PickedRowsAreRowsOfTheWhole) {
     const auto count_of_rows = static_cast<Int>(rows.size());
     Numbers whole_cot(static_cast<std::size_t>(loss.B * loss.T), 0), cot;
     for (Int b = 0; b < loss.B; ++b) {
-      for (const Int t : rows) cot.push_back(whole_cot[static_cast<std::size_t>(b * loss.T + t)] = stream.real(Contents::dyadic));
+      for (const Int t : rows)
+        cot.push_back(whole_cot[static_cast<std::size_t>(b * loss.T + t)] =
+                          stream.real(Contents::dyadic));
     }
     Problem whole = loss.problem, picked = loss.problem;
     whole.cot.clear(), picked.cot.clear();
     support::put_cot(whole, "row_loss", support::f64s({loss.B, loss.T}, whole_cot));
     support::put_cot(picked, "row_loss", support::f64s({loss.B, count_of_rows}, cot));
-    for (const char* name : {"query", "scores", "index_q", "index_w", "selected", "indices", "valid", "mask", "row_mask"}) {
+    for (const char* name : {"query", "scores", "index_q", "index_w", "selected", "indices",
+                             "valid", "mask", "row_mask"}) {
       take_in(picked, name, 1, rows);
     }
     picked.options["S"] = loss.S;
@@ -248,7 +257,8 @@ TEST(IndexerLoss, BlocksMovedWithTheirPositions) {
     }
     for (const Int s : inverse(token)) rows.push_back(static_cast<std::int32_t>(s));
     support::put_in(moved, "positions", support::i32s({loss.B, loss.S}, positions));
-    support::put_in(moved, "row_index", support::i32s({loss.S}, rows));  // row t stays at position t
+    support::put_in(moved, "row_index",
+                    support::i32s({loss.S}, rows));  // row t stays at position t
     take_in(moved, "compressed", 1, order), take_in(moved, "index_k", 1, order);
     for (const char* name : {"scores", "selected", "valid", "mask"}) take_in(moved, name, 2, order);
 
@@ -256,8 +266,10 @@ TEST(IndexerLoss, BlocksMovedWithTheirPositions) {
     for (const char* name : {"head_sum", "target", "student"}) {
       expected.outputs.at(name) = take(expected.outputs.at(name), 2, order);
     }
-    if (!loss.raw) expected.gradients.at("scores") = take(expected.gradients.at("scores"), 2, order);
-    if (loss.raw) expected.gradients.at("index_k") = take(expected.gradients.at("index_k"), 1, order);
+    if (!loss.raw)
+      expected.gradients.at("scores") = take(expected.gradients.at("scores"), 2, order);
+    if (loss.raw)
+      expected.gradients.at("index_k") = take(expected.gradients.at("index_k"), 1, order);
     holds(agreement(evaluate<f192>(loss, moved), expected), high_digits);
   });
 }
@@ -277,35 +289,42 @@ TEST(IndexerLoss, DocumentsTogetherAreDocumentsApart) {
     support::Stream stream(loss.seed, "cut");
     const bool physical = loss.blocks && support::chance(40);
     List bounds{0};
-    while (bounds.back() < loss.S) bounds.push_back(std::min(loss.S, bounds.back() + stream.pick(1, 5)));
+    while (bounds.back() < loss.S)
+      bounds.push_back(std::min(loss.S, bounds.back() + stream.pick(1, 5)));
     if (physical) {  // whole blocks only; what is left over is a document without a block
       for (Int& bound : bounds) bound = bound == loss.S ? bound : bound / loss.m * loss.m;
       loss.problem.options["grid"] = "physical";
     }
     List blocks{0};  // keys before each document
     for (std::size_t i = 1; i < bounds.size(); ++i) {
-      blocks.push_back(blocks.back() + (loss.blocks ? (bounds[i] - bounds[i - 1]) / loss.m : bounds[i] - bounds[i - 1]));
+      blocks.push_back(blocks.back() + (loss.blocks ? (bounds[i] - bounds[i - 1]) / loss.m
+                                                    : bounds[i] - bounds[i - 1]));
     }
-    const List keys = support::range(0, blocks.back());  // of the one grid drawn, as many as the documents have
+    const List keys =
+        support::range(0, blocks.back());  // of the one grid drawn, as many as the documents have
     Problem together = loss.problem;
     take_in(together, loss.key_name(), 1, keys), take_in(together, "index_k", 1, keys);
     take_in(together, "scores", 2, keys), take_in(together, "selected", 2, keys);
     Integers lengths;
     for (const Int bound : bounds) lengths.push_back(static_cast<std::int32_t>(bound));
-    support::put_in(together, "cu_seqlens", support::i32s({static_cast<Int>(lengths.size())}, lengths));
+    support::put_in(together, "cu_seqlens",
+                    support::i32s({static_cast<Int>(lengths.size())}, lengths));
     together.cot.clear();
-    support::put_cot(together, "row_loss", support::f64s({1, loss.T}, stream.reals(loss.T, Contents::dyadic)));
+    support::put_cot(together, "row_loss",
+                     support::f64s({1, loss.T}, stream.reals(loss.T, Contents::dyadic)));
     d.needs("several documents", bounds.size() > 2);
     d.notes("tokens", !loss.blocks);
     d.notes("window", loss.joint && loss.window > 1);
 
     const Typed<f192> whole = evaluate<f192>(loss, together);
     for (std::size_t i = 1; i < bounds.size(); ++i) {
-      const List tokens = support::range(bounds[i - 1], bounds[i]), own = support::range(blocks[i - 1], blocks[i]);
+      const List tokens = support::range(bounds[i - 1], bounds[i]),
+                 own = support::range(blocks[i - 1], blocks[i]);
       Problem alone = together;
       alone.in.erase("cu_seqlens");
       alone.options.erase("S");
-      for (const char* name : {"query", "scores", "index_q", "index_w", "selected", "kv"}) take_in(alone, name, 1, tokens);
+      for (const char* name : {"query", "scores", "index_q", "index_w", "selected", "kv"})
+        take_in(alone, name, 1, tokens);
       take_in(alone, loss.key_name(), 1, own), take_in(alone, "index_k", 1, own);
       take_in(alone, "scores", 2, own), take_in(alone, "selected", 2, own);
       support::put_cot(alone, "row_loss", support::take(together.cot.at("row_loss"), 1, tokens));
@@ -313,7 +332,8 @@ TEST(IndexerLoss, DocumentsTogetherAreDocumentsApart) {
       for (auto& [name, array] : expected.outputs) {
         if (name == "loss") continue;
         array = take(array, 1, tokens);
-        if (name == "head_sum" || name == "target" || name == "student") array = take(array, 2, own);
+        if (name == "head_sum" || name == "target" || name == "student")
+          array = take(array, 2, own);
       }
       expected.outputs.erase("loss");
       for (auto& [name, array] : expected.gradients) {

@@ -18,7 +18,8 @@ bool LossCase::in_window(std::int64_t b, std::int64_t t, std::int64_t s) const {
   const std::int64_t r = token[static_cast<std::size_t>(t)];
   const auto& ids = segment[static_cast<std::size_t>(b)];
   const std::int64_t id = ids[static_cast<std::size_t>(s)];
-  return s > r - window && s <= r && id != padding && (!documents || id == ids[static_cast<std::size_t>(r)]);
+  return s > r - window && s <= r && id != padding &&
+         (!documents || id == ids[static_cast<std::size_t>(r)]);
 }
 
 namespace {
@@ -35,7 +36,9 @@ template <class F> bool any_row(const LossCase& loss, F f) {
 }  // namespace
 
 bool LossCase::empty_row() const {
-  return any_row(*this, [&](std::int64_t b, std::int64_t t) { return is_real(b, t) && count(trained, b, t) == 0; });
+  return any_row(*this, [&](std::int64_t b, std::int64_t t) {
+    return is_real(b, t) && count(trained, b, t) == 0;
+  });
 }
 bool LossCase::straddles() const {
   for (const auto& ids : segment) {
@@ -87,8 +90,9 @@ bool ragged(const LossCase& loss, const Json& schedule) {
 namespace {
 
 // Element by element: f(b, t, rest of the row) says whether the place is hidden.
-template <class F> void poison_rows(Problem& problem, const std::string& name, std::int64_t rows_in_b, double poison,
-                                    bool cotangent, F hidden) {
+template <class F> void poison_rows(Problem& problem, const std::string& name,
+                                    std::int64_t rows_in_b, double poison, bool cotangent,
+                                    F hidden) {
   Tensors& tensors = cotangent ? problem.cot : problem.in;
   const auto found = tensors.find(name);
   if (found == tensors.end()) return;
@@ -98,7 +102,8 @@ template <class F> void poison_rows(Problem& problem, const std::string& name, s
   const std::int64_t width = rows == 0 ? 0 : static_cast<std::int64_t>(values.size()) / rows;
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t i = 0; i < width; ++i) {
-      if (hidden(row / rows_in_b, row % rows_in_b, i)) values[static_cast<std::size_t>(row * width + i)] = poison;
+      if (hidden(row / rows_in_b, row % rows_in_b, i))
+        values[static_cast<std::size_t>(row * width + i)] = poison;
     }
   }
   support::put(tensors, cotangent ? "cot." : "in.", name, support::f64s(tensor.shape, values));
@@ -121,10 +126,12 @@ Problem poisoned(const LossCase& loss, double poison) {
   const auto unreal = [&](Int b, Int t, Int) { return !loss.is_real(b, t); };
   poison_rows(problem, "scores", loss.T, poison, false,
               [&](Int b, Int t, Int place) { return loss.key_at(b, t, place) < 0; });
-  for (const char* name : {"query", "index_q", "index_w"}) poison_rows(problem, name, loss.T, poison, false, unreal);
+  for (const char* name : {"query", "index_q", "index_w"})
+    poison_rows(problem, name, loss.T, poison, false, unreal);
   poison_rows(problem, "row_loss", loss.T, poison, true, unreal);
   poison_rows(problem, "mask", loss.T, std::nan(""), false, unreal);
-  poison_rows(problem, loss.key_name(), loss.K, poison, false, unread(loss.after ? loss.visible : loss.trained));
+  poison_rows(problem, loss.key_name(), loss.K, poison, false,
+              unread(loss.after ? loss.visible : loss.trained));
   poison_rows(problem, "index_k", loss.K, poison, false, unread(loss.trained));
   poison_rows(problem, "kv", loss.S, poison, false, [&](Int b, Int s, Int) {
     for (Int t = 0; t < loss.T; ++t) {
@@ -133,7 +140,8 @@ Problem poisoned(const LossCase& loss, double poison) {
     return true;
   });
   if (!loss.sink_counts && problem.in.contains("sink")) {
-    support::put_in(problem, "sink", support::f64s({loss.H}, Numbers(static_cast<std::size_t>(loss.H), poison)));
+    support::put_in(problem, "sink",
+                    support::f64s({loss.H}, Numbers(static_cast<std::size_t>(loss.H), poison)));
   }
   const auto flip = [&](const char* name, auto hidden) {
     if (!problem.in.contains(name)) return;
@@ -143,14 +151,17 @@ Problem poisoned(const LossCase& loss, double poison) {
     }
     support::put_in(problem, name, support::bools({loss.B, loss.T, loss.K}, flags));
   };
-  const auto row_unreal = [&](std::size_t i) { return loss.real[i / static_cast<std::size_t>(loss.K)] == 0; };
+  const auto row_unreal = [&](std::size_t i) {
+    return loss.real[i / static_cast<std::size_t>(loss.K)] == 0;
+  };
   flip("selected", [&](std::size_t i) { return row_unreal(i) || loss.visible[i] == 0; });
   flip("valid", [&](std::size_t i) { return row_unreal(i) || loss.structure[i] == 0; });
   if (loss.by_index) {
     Integers index = loss.index;
     for (std::size_t i = 0; i < index.size(); ++i) {
       const bool hidden = loss.real[i / static_cast<std::size_t>(loss.k)] == 0;
-      if (hidden) index[i] = static_cast<std::int32_t>(stream.pick(0, 3) == 0 ? 1000000 : stream.pick(-7, 1));
+      if (hidden)
+        index[i] = static_cast<std::int32_t>(stream.pick(0, 3) == 0 ? 1000000 : stream.pick(-7, 1));
     }
     support::put_in(problem, "indices", support::i32s({loss.B, loss.T, loss.k}, index));
   }
@@ -160,7 +171,8 @@ Problem poisoned(const LossCase& loss, double poison) {
 std::string describe(const LossCase& loss) {
   std::string text = loss.op() + " options " + loss.problem.options.dump() + "; tensors";
   const auto list = [&](const char* prefix, const Tensors& tensors) {
-    for (const auto& [name, tensor] : tensors) text += " " + (prefix + name) + " " + to_string(tensor.shape);
+    for (const auto& [name, tensor] : tensors)
+      text += " " + (prefix + name) + " " + to_string(tensor.shape);
   };
   list("in.", loss.problem.in), list("given.", loss.problem.given), list("cot.", loss.problem.cot);
   return text + "; contents " + std::to_string(loss.seed);

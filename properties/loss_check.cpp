@@ -13,11 +13,13 @@ template <class T> Typed<T> evaluate(const LossCase& loss, const Problem& proble
 }
 
 Result evaluate_f64(const LossCase& loss, const Problem& problem, int threads) {
-  return operation(loss.op()).evaluate(problem, {.precision = Precision::f64, .backward = true, .threads = threads});
+  return operation(loss.op()).evaluate(
+      problem, {.precision = Precision::f64, .backward = true, .threads = threads});
 }
 
 Typed<f192> indexer_scores_f192(const Problem& problem, bool backward) {
-  return support::evaluate<indexer_scores::Op, f192>(problem, {.forward = !backward, .backward = backward});
+  return support::evaluate<indexer_scores::Op, f192>(problem,
+                                                     {.forward = !backward, .backward = backward});
 }
 
 template Typed<f64> evaluate<f64>(const LossCase&, const Problem&, int);

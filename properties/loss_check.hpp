@@ -16,7 +16,9 @@ using support::Typed;
 inline constexpr double high_digits = 45, double_digits = 12.04;  // 2^-40
 
 template <class T> Typed<T> evaluate(const LossCase& loss, const Problem& problem, int threads = 1);
-template <class T> Typed<T> evaluate(const LossCase& loss) { return evaluate<T>(loss, loss.problem); }
+template <class T> Typed<T> evaluate(const LossCase& loss) {
+  return evaluate<T>(loss, loss.problem);
+}
 // The same through the registry: values as pairs of doubles.
 Result evaluate_f64(const LossCase& loss, const Problem& problem, int threads = 1);
 
@@ -30,7 +32,8 @@ template <class A, class B>
 Agreement agreement(const std::map<std::string, Array<A>, std::less<>>& found,
                     const std::map<std::string, Array<B>, std::less<>>& expected) {
   Agreement worst;
-  if (found.size() != expected.size()) worst.note(-support::all_digits, "another number of tensors");
+  if (found.size() != expected.size())
+    worst.note(-support::all_digits, "another number of tensors");
   for (const auto& [name, array] : expected) {
     const auto other = found.find(name);
     if (other == found.end()) {
@@ -48,7 +51,8 @@ template <class A, class B> Agreement agreement(const Typed<A>& found, const Typ
 }
 
 inline void holds(const Agreement& found, double digits) {
-  RC_LOG() << "digits shared: " << found.digits << " of " << digits << "; " << found.where << std::endl;
+  RC_LOG() << "digits shared: " << found.digits << " of " << digits << "; " << found.where
+           << std::endl;
   RC_ASSERT(found.digits >= digits);
 }
 inline void same_bits(const Result& found, const Result& expected) {
@@ -75,9 +79,11 @@ Array<T> take(const Array<T>& array, std::size_t axis, const std::vector<std::in
 }
 
 // The same for an input of a problem, if it has it.
-inline void take_in(Problem& problem, const std::string& name, std::size_t axis, const std::vector<std::int64_t>& list) {
+inline void take_in(Problem& problem, const std::string& name, std::size_t axis,
+                    const std::vector<std::int64_t>& list) {
   const auto found = problem.in.find(name);
-  if (found != problem.in.end()) support::put_in(problem, name, support::take(found->second, axis, list));
+  if (found != problem.in.end())
+    support::put_in(problem, name, support::take(found->second, axis, list));
 }
 inline std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& order) {
   std::vector<std::int64_t> made(order.size());

@@ -20,14 +20,16 @@ GeneratedProblem scores() {
   const Int batch = support::pick(1, 3), rows = support::pick(0, 5), keys = support::pick(0, 7);
   const Int heads = support::pick(1, 5), width = support::pick(1, 4);
   const auto seed = static_cast<std::uint64_t>(support::pick(0, 1 << 20));
-  const Contents contents = support::one_of<Contents>({Contents::dyadic, Contents::bits, Contents::integers});
+  const Contents contents =
+      support::one_of<Contents>({Contents::dyadic, Contents::bits, Contents::integers});
   const auto fill = [&](const char* name, const Shape& shape) {
     return support::f64s(shape, support::Stream(seed, name).reals(count_of(shape), contents));
   };
   GeneratedProblem made;
   made.heads = heads, made.keys = keys;
-  made.problem.options = {{"relu", !support::chance(30)},
-                          {"score_scale", support::one_of<std::string>({"heads_and_dim", "dim", "none"})}};
+  made.problem.options = {
+      {"relu", !support::chance(30)},
+      {"score_scale", support::one_of<std::string>({"heads_and_dim", "dim", "none"})}};
   support::put_in(made.problem, "q", fill("q", {batch, rows, heads, width}));
   support::put_in(made.problem, "k", fill("k", {batch, keys, width}));
   support::put_in(made.problem, "w", fill("w", {batch, rows, heads}));

@@ -13,7 +13,7 @@
 namespace plumbline::properties {
 
 struct GeneratedProblem {
-  Problem problem;               // without a schedule
+  Problem problem;                               // without a schedule
   std::int64_t heads = 1, keys = 1, tokens = 1;  // what chunks are drawn from
   // From which size on digits are counted, tensor by tensor: 0 = the row's largest number.
   std::function<double(const std::string& name)> floor = [](const std::string&) { return 1.0; };

@@ -32,7 +32,8 @@ Json random_schedule(const Operation& operation, const GeneratedProblem& drawn) 
 
 Array<mp100> exact_values(const Value& value) {
   Array<mp100> array(value.shape);
-  if (value.kind == Kind::real) array.values = *static_cast<const std::vector<mp100>*>(value.exact.get());
+  if (value.kind == Kind::real)
+    array.values = *static_cast<const std::vector<mp100>*>(value.exact.get());
   for (std::size_t i = 0; i < value.integers.size(); ++i) array.values[i] = value.integers[i];
   for (std::size_t i = 0; i < value.booleans.size(); ++i) array.values[i] = value.booleans[i];
   return array;
@@ -45,11 +46,12 @@ Array<f64> double_values(const Value& value) {
   return array;
 }
 
-template <class Read>
-Agreement compare(const std::vector<Value>& found, const std::vector<Value>& expected, const GeneratedProblem& drawn,
-                  Read read) {
+template <class Read> Agreement compare(const std::vector<Value>& found,
+                                        const std::vector<Value>& expected,
+                                        const GeneratedProblem& drawn, Read read) {
   Agreement worst;
-  if (found.size() != expected.size()) worst.note(-support::all_digits, "another number of tensors");
+  if (found.size() != expected.size())
+    worst.note(-support::all_digits, "another number of tensors");
   for (std::size_t i = 0; i < expected.size() && i < found.size(); ++i) {
     worst.note(support::agreement(read(found[i]), exact_values(expected[i]), expected[i].name,
                                   drawn.floor(expected[i].name)));
@@ -66,7 +68,8 @@ TEST(Schedules, NeverChangeTheFunction) {
     if (operation->honours.empty()) continue;
     const auto generator = problem_generators().find(operation->name);
     if (generator == problem_generators().end()) {
-      ADD_FAILURE() << operation->name << " honours schedules, but properties/ has no generator for it: see "
+      ADD_FAILURE() << operation->name
+                    << " honours schedules, but properties/ has no generator for it: see "
                     << "properties/problem_generators.hpp";
       continue;
     }
@@ -80,19 +83,23 @@ TEST(Schedules, NeverChangeTheFunction) {
       const std::int64_t block = scheduled.schedule.value("key_block", std::int64_t{0});
       d.needs("ragged chunks", (chunk > 0 && drawn.heads > chunk && drawn.heads % chunk != 0) ||
                                    (block > 0 && drawn.keys > block && drawn.keys % block != 0));
-      for (const std::string& key : operation->honours) d.notes(key, scheduled.schedule.contains(key));
+      for (const std::string& key : operation->honours)
+        d.notes(key, scheduled.schedule.contains(key));
 
       // Forward-only schedules (a server's steps) have no backward to compare.
-      const bool backward = !scheduled.schedule.contains("prefill") && !scheduled.schedule.contains("step");
+      const bool backward =
+          !scheduled.schedule.contains("prefill") && !scheduled.schedule.contains("step");
       Evaluation how{.precision = Precision::mp100, .forward = true, .backward = backward};
       const Result expected = operation->evaluate(drawn.problem, how);
       const Result found = operation->evaluate(scheduled, how);
       how.precision = Precision::f64;
       const Result rounded = operation->evaluate(scheduled, how);
       holds(compare(found.outputs, expected.outputs, drawn, exact_values), 90, "mp100");
-      holds(compare(found.gradients, expected.gradients, drawn, exact_values), 90, "mp100 gradients");
+      holds(compare(found.gradients, expected.gradients, drawn, exact_values), 90,
+            "mp100 gradients");
       holds(compare(rounded.outputs, expected.outputs, drawn, double_values), 12.04, "f64");
-      holds(compare(rounded.gradients, expected.gradients, drawn, double_values), 12.04, "f64 gradients");
+      holds(compare(rounded.gradients, expected.gradients, drawn, double_values), 12.04,
+            "f64 gradients");
     });
   }
 }

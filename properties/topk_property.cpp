@@ -30,19 +30,26 @@ TopkCase draw() {
   x.mask = draw_loss_case(wish);
   const LossCase& mask = x.mask;
   support::Stream stream(mask.seed, "topk");
-  const Int ties = support::one_of<Int>({1, 1, 2, 0});
+  const Int ties = support::one_of<Int>({1, 1, 0, 1, 2});
   for (Int i = 0; i < mask.B * mask.T * mask.K; ++i) {
     const Int kind = stream.pick(0, 19);
-    const double plain = ties == 0 ? stream.real(Contents::bits) : static_cast<double>(stream.pick(-1, ties));
-    x.scores.push_back(kind == 0 ? std::nan("") : kind == 1 ? INFINITY : kind == 2 ? -INFINITY : kind == 3 ? -0.0 : plain);
+    const double plain =
+        ties == 0 ? stream.real(Contents::bits) : static_cast<double>(stream.pick(-1, ties));
+    x.scores.push_back(kind == 0   ? std::nan("")
+                       : kind == 1 ? INFINITY
+                       : kind == 2 ? -INFINITY
+                       : kind == 3 ? -0.0
+                                   : plain);
   }
-  x.k = support::pick(0, mask.K + 2);
+  x.k = support::chance(60) ? support::pick(0, mask.K / 2) : support::pick(0, mask.K + 2);
   x.threshold = support::chance(50);
   const Json& given = mask.problem.options;
-  x.problem.options = {{"k", x.k}, {"tie", x.threshold ? "threshold" : "lowest_index"}, {"mask", given["mask"]}};
+  x.problem.options = {
+      {"k", x.k}, {"tie", x.threshold ? "threshold" : "lowest_index"}, {"mask", given["mask"]}};
   if (mask.blocks) x.problem.options.update({{"keys", "blocks"}, {"m", mask.m}, {"S", mask.S}});
   if (mask.document_grid) x.problem.options["grid"] = "document";
-  for (const char* name : {"row_index", "segment_ids", "positions", "cu_seqlens", "valid", "mask", "row_mask"}) {
+  for (const char* name :
+       {"row_index", "segment_ids", "positions", "cu_seqlens", "valid", "mask", "row_mask"}) {
     const auto found = mask.problem.in.find(name);
     if (found != mask.problem.in.end()) support::put_in(x.problem, name, found->second);
   }
@@ -52,7 +59,8 @@ TopkCase draw() {
 }
 
 Result select(const Problem& problem, int threads = 1, Precision precision = Precision::f64) {
-  return operation("topk").evaluate(problem, {.precision = precision, .forward = true, .threads = threads});
+  return operation("topk").evaluate(problem,
+                                    {.precision = precision, .forward = true, .threads = threads});
 }
 double score(const TopkCase& x, Int b, Int t, Int key) { return x.scores[x.mask.cell(b, t, key)]; }
 // Strictly better; NaN is worse than all numbers and equal to NaN.
@@ -80,7 +88,8 @@ TEST(Topk, AgreesWithOneMaximumAtATime) {
       for (Int slot = 0; slot < x.k; ++slot) {
         auto best = left.begin();
         for (auto i = left.begin(); i != left.end(); ++i) {
-          if (beats(score(x, b, t, *i), score(x, b, t, *best))) best = i;  // the first of equals stays
+          if (beats(score(x, b, t, *i), score(x, b, t, *best)))
+            best = i;  // the first of equals stays
         }
         const Int found = indices.integers[static_cast<std::size_t>(row * x.k + slot)];
         RC_ASSERT(found == (left.empty() ? -1 : *best));
@@ -96,7 +105,8 @@ TEST(Topk, AgreesWithOneMaximumAtATime) {
         if (x.threshold && equal) expected[static_cast<std::size_t>(key)] = 1;
       }
       for (Int key = 0; key < mask.K; ++key) {
-        RC_ASSERT(selected.booleans[mask.cell(b, t, key)] == expected[static_cast<std::size_t>(key)]);
+        RC_ASSERT(selected.booleans[mask.cell(b, t, key)] ==
+                  expected[static_cast<std::size_t>(key)]);
       }
     }
     d.needs("k < visible", below);
@@ -129,7 +139,8 @@ TEST(Topk, HiddenScoresSelectNothing) {
     for (const double poison : {std::nan(""), double{INFINITY}, 1e300}) {
       Numbers scores = x.scores;
       for (std::size_t i = 0; i < scores.size(); ++i) {
-        const bool shown = x.mask.visible[i] != 0 && x.mask.real[i / static_cast<std::size_t>(x.mask.K)] != 0;
+        const bool shown =
+            x.mask.visible[i] != 0 && x.mask.real[i / static_cast<std::size_t>(x.mask.K)] != 0;
         if (!shown) scores[i] = poison;
         hidden = hidden || !shown;
       }
@@ -156,7 +167,8 @@ TEST(Topk, MoreSlotsKeepTheFirstOnes) {
       }
     }
     for (std::size_t i = 0; i < support::output(few, "selected").booleans.size(); ++i) {
-      RC_ASSERT(support::output(few, "selected").booleans[i] <= support::output(many, "selected").booleans[i]);
+      RC_ASSERT(support::output(few, "selected").booleans[i] <=
+                support::output(many, "selected").booleans[i]);
     }
     d.needs("some slots", x.k > 0);
   });
@@ -171,10 +183,12 @@ TEST(Topk, FeedsTheSparseLoss) {
     const Result chosen = select(x.problem);
     loss.problem.options["sparse"] = true;
     Problem by_set = loss.problem, by_index = loss.problem;
-    support::put_in(by_set, "selected",
-                    support::bools({loss.B, loss.T, loss.K}, support::output(chosen, "selected").booleans));
-    support::put_in(by_index, "indices",
-                    support::i32s({loss.B, loss.T, x.k}, support::output(chosen, "indices").integers));
+    support::put_in(
+        by_set, "selected",
+        support::bools({loss.B, loss.T, loss.K}, support::output(chosen, "selected").booleans));
+    support::put_in(
+        by_index, "indices",
+        support::i32s({loss.B, loss.T, x.k}, support::output(chosen, "indices").integers));
     same_bits(evaluate_f64(loss, by_index), evaluate_f64(loss, by_set));
     d.needs("some slots", x.k > 0 && loss.K > 0);
   });

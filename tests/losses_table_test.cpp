@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "reference/csa_indexer_loss/csa_indexer_loss.hpp"
@@ -40,7 +40,8 @@ StoredTensor tensor_of(const Json& json) {
     return support::bools(shape, flags);
   }
   support::Numbers values;
-  for (const Json& text : json["values"]) values.push_back(std::strtod(text.get<std::string>().c_str(), nullptr));
+  for (const Json& text : json["values"])
+    values.push_back(std::strtod(text.get<std::string>().c_str(), nullptr));
   return support::f64s(shape, values);
 }
 
@@ -49,17 +50,24 @@ Problem problem_of(const Json& row) {
   problem.options = row["options"];
   problem.schedule = row["schedule"];
   problem.outputs = {"all"};
-  for (const auto& [name, tensor] : row["inputs"].items()) support::put_in(problem, name, tensor_of(tensor));
-  for (const auto& [name, tensor] : row["given"].items()) support::put_given(problem, name, tensor_of(tensor));
-  for (const auto& [name, tensor] : row["cot"].items()) support::put_cot(problem, name, tensor_of(tensor));
+  for (const auto& [name, tensor] : row["inputs"].items())
+    support::put_in(problem, name, tensor_of(tensor));
+  for (const auto& [name, tensor] : row["given"].items())
+    support::put_given(problem, name, tensor_of(tensor));
+  for (const auto& [name, tensor] : row["cot"].items())
+    support::put_cot(problem, name, tensor_of(tensor));
   return problem;
 }
 
 template <class T> Typed<T> evaluate(const std::string& op, const Problem& problem) {
-  if (op == "csa_indexer_loss") return support::evaluate<csa_indexer_loss::Op, T>(problem);
-  if (op == "dsa_indexer_loss") return support::evaluate<dsa_indexer_loss::Op, T>(problem);
-  if (op == "indexer_scores") return support::evaluate<indexer_scores::Op, T>(problem);
-  return support::evaluate<topk::Op, T>(problem, {.backward = false});
+  using Run = Typed<T> (*)(const Problem&, Evaluation);
+  static const std::map<std::string_view, Run> run = {
+      {csa_indexer_loss::Op::name, support::evaluate<csa_indexer_loss::Op, T>},
+      {dsa_indexer_loss::Op::name, support::evaluate<dsa_indexer_loss::Op, T>},
+      {indexer_scores::Op::name, support::evaluate<indexer_scores::Op, T>},
+      {topk::Op::name, support::evaluate<topk::Op, T>},
+  };
+  return run.at(op)(problem, {.backward = !operation(op).cotangents.empty()});
 }
 
 mp100 number(const std::string& text) {
@@ -68,9 +76,10 @@ mp100 number(const std::string& text) {
   return mp100(text);
 }
 
-template <class T> void compare(const Array<T>& found, const Json& expected, const std::string& what, double digits) {
+template <class T> void compare(const Array<T>& found, const Json& expected,
+                                const std::string& what, double digits, double floor) {
   ASSERT_EQ(found.shape, expected["shape"].get<Shape>()) << what;
-  mp100 scale = 0;
+  mp100 scale = floor;
   for (const Json& text : expected["values"]) {
     const mp100 size = magnitude(number(text));
     if (is_finite(size) && size > scale) scale = size;
@@ -81,7 +90,8 @@ template <class T> void compare(const Array<T>& found, const Json& expected, con
     const T& x = found.values[i];
     const std::string where = what + " element " + std::to_string(i);
     if (text == "0") {
-      EXPECT_TRUE(x == T(0)) << where << ": " << support::wide(x).str(20) << ", a zero by definition is expected";
+      EXPECT_TRUE(x == T(0)) << where << ": " << support::wide(x).str(20)
+                             << ", a zero by definition is expected";
       continue;
     }
     const double shared = support::digits(support::wide(x), number(text), scale);
@@ -89,7 +99,7 @@ template <class T> void compare(const Array<T>& found, const Json& expected, con
   }
 }
 
-template <class T> void agrees_with_table(double digits) {
+template <class T> void agrees_with_table(double digits, double floor = 0) {
   ASSERT_GE(table().size(), 30u);
   for (const Json& row : table()) {
     const std::string name = row["name"];
@@ -101,19 +111,26 @@ template <class T> void agrees_with_table(double digits) {
       const auto& arrays = gradient ? found.gradients : found.outputs;
       ++compared;
       if (const auto array = arrays.find(tensor); array != arrays.end()) {
-        compare(array->second, expected, name + ": " + key, digits);
+        compare(array->second, expected, name + ": " + key, digits, floor);
       } else if (const auto flags = found.flags.find(tensor); flags != found.flags.end()) {
-        EXPECT_EQ(flags->second.shape, expected["shape"].template get<Shape>()) << name << ": " << key;
+        EXPECT_EQ(flags->second.shape, expected["shape"].template get<Shape>())
+            << name << ": " << key;
         for (std::size_t i = 0; i < flags->second.values.size(); ++i) {
-          EXPECT_EQ(flags->second.values[i] != 0, expected["values"][i].template get<bool>()) << name << ": " << key << " " << i;
+          EXPECT_EQ(flags->second.values[i] != 0, expected["values"][i].template get<bool>())
+              << name << ": " << key << " " << i;
         }
-      } else if (const auto integers = found.integers.find(tensor); integers != found.integers.end()) {
-        EXPECT_EQ(integers->second.values, expected["values"].template get<std::vector<std::int32_t>>()) << name << ": " << key;
+      } else if (const auto integers = found.integers.find(tensor);
+                 integers != found.integers.end()) {
+        EXPECT_EQ(integers->second.values,
+                  expected["values"].template get<std::vector<std::int32_t>>())
+            << name << ": " << key;
       } else {
         ADD_FAILURE() << name << ": no " << key;
       }
     }
-    EXPECT_EQ(compared, found.outputs.size() + found.gradients.size() + found.flags.size() + found.integers.size()) << name;
+    EXPECT_EQ(compared, found.outputs.size() + found.gradients.size() + found.flags.size() +
+                            found.integers.size())
+        << name;
   }
 }
 
@@ -121,7 +138,8 @@ TEST(Losses, Mp50AgreesWithMpmathTable) { agrees_with_table<mp50>(45); }
 TEST(Losses, F192AgreesWithMpmathTable) { agrees_with_table<f192>(45); }
 TEST(Losses, Mp100AgreesWithMpmathTable) { agrees_with_table<mp100>(48); }
 TEST(Losses, F64AgreesWithMpmathTable) { agrees_with_table<f64>(12.04); }  // 2^-40
-TEST(Losses, F32AgreesWithMpmathTable) { agrees_with_table<f32>(4.2); }    // 2^-14: logits up to 2^8, 2^-24 each
+// Logits up to 2^8, known to 2^-24 of themselves; a loss of 1e-4 is the difference of terms around 1.
+TEST(Losses, F32AgreesWithMpmathTable) { agrees_with_table<f32>(4.2, 1); }  // 2^-14
 
 // Options that change nothing but the precision of a constant do change the answer: the table can see a double
 // literal, e.g. the eps of a preset read as the real number 1e-8 instead of the binary64 nearest to it.
@@ -132,7 +150,8 @@ TEST(Losses, TableSeesTheLastBitOfADouble) {
     problem.options["target_log"]["eps"] = std::nextafter(1e-8, 1);
     const Typed<mp50> found = evaluate<mp50>(row["op"], problem);
     const mp100 expected = number(row["expected"]["out.loss"]["values"][0]);
-    const double shared = support::digits(support::wide(found.out("loss").values[0]), expected, expected);
+    const double shared =
+        support::digits(support::wide(found.out("loss").values[0]), expected, expected);
     EXPECT_GT(shared, 15);
     EXPECT_LT(shared, 40);
     return;

@@ -6,8 +6,8 @@
 //                        of the gradient), once for the terms.  Of ln Z: n·H in each, counted apart.
 //   bytes, in numbers    L = a log-sum (a maximum, a sum, counters), b = key_block (barrier false: 64 if 0),
 //   of one precision     c = heads in flight = head_chunk, or H.
-//     barrier false      2b + H·L + max( c·(D + b + 1) + D,  H + b·L + c·(D + 1) + D ) [+ b dz in the backward]
-//                        nothing depends on n once n >= b.
+//     barrier false      2b + H·L + max( c·(D + b + 1) + D,  H + b·L + c·(D + 1) + D ), n >= b; the
+//                        gradients b of a block come when the scratch of the head sum is gone.
 //     barrier true,      2n + H·L + max( n + 2D + 1,  H + n·L + c·(D + 1) + D ): one head after another for ln Z
 //     key_block 0
 //   stored rows of keys  each chunk of heads reads the keys again: n·ceil(H/c) for the head sum, the same for ln Z
@@ -19,8 +19,8 @@
 #include <algorithm>
 
 #include "reference/numeric/primitives.hpp"
-#include "tests/support/draw.hpp"
 #include "tests/support/problem.hpp"
+#include "tests/support/stream.hpp"
 
 namespace plumbline {
 namespace {
@@ -33,7 +33,8 @@ Int ceil_of(Int n, Int chunk) { return (n + chunk - 1) / chunk; }
 
 StoredTensor filled(const char* name, Shape shape) {
   const Int count = count_of(shape);
-  return support::f64s(std::move(shape), support::Stream(7, name).reals(count, support::Contents::dyadic));
+  return support::f64s(std::move(shape),
+                       support::Stream(7, name).reals(count, support::Contents::dyadic));
 }
 
 // One row at the end of `keys` tokens or blocks, which it sees all.
@@ -59,7 +60,8 @@ struct Counted {
 };
 Counted run(const std::string& op, Problem problem, Json schedule) {
   problem.schedule = std::move(schedule);
-  const Result result = operation(op).evaluate(problem, {.precision = Precision::f64, .backward = true});
+  const Result result =
+      operation(op).evaluate(problem, {.precision = Precision::f64, .backward = true});
   return {result.forward, result.backward};
 }
 const std::string op_of(bool blocks) { return blocks ? "csa_indexer_loss" : "dsa_indexer_loss"; }
@@ -88,8 +90,9 @@ TEST(LossWork, EvaluationsPerDirection) {
     for (const Int chunk : {0, 1, 2, 5, 7}) {
       for (const Int block : {0, 1, 2, 100}) {
         for (const bool barrier : {true, false}) {
-          const Counted counted = run("dsa_indexer_loss", problem,
-                                      {{"barrier", barrier}, {"head_chunk", chunk}, {"key_block", block}});
+          const Counted counted =
+              run("dsa_indexer_loss", problem,
+                  {{"barrier", barrier}, {"head_chunk", chunk}, {"key_block", block}});
           const Int expected = (barrier ? 1 : 2) * cells * heads;
           EXPECT_EQ(counted.forward.evaluations, expected) << preset;
           EXPECT_EQ(counted.backward.evaluations, expected) << preset;
@@ -129,8 +132,9 @@ TEST(LossWork, WithoutBarrierBytesDependOnTheBlockOnly) {
         const Int sums = number * (heads + c * (width + 1) + width) + b * log_sum;
         const Int expected = number * 2 * b + heads * log_sum + std::max(mass, sums);
         for (const Int keys : {64, 128, 1000}) {
-          const Counted counted = run(op_of(blocks), one_row(keys, blocks),
-                                      {{"barrier", false}, {"key_block", asked}, {"head_chunk", chunk}});
+          const Counted counted =
+              run(op_of(blocks), one_row(keys, blocks),
+                  {{"barrier", false}, {"key_block", asked}, {"head_chunk", chunk}});
           EXPECT_EQ(counted.forward.peak_bytes, expected) << keys << " keys in blocks of " << b;
           // The backward holds dz of the block beside z and ln T, when the scratch of the head sum is gone.
           EXPECT_EQ(counted.backward.peak_bytes, expected) << keys << " keys in blocks of " << b;
@@ -156,21 +160,36 @@ TEST(LossWork, WithBarrierBytesGrowWithTheKeys) {
   }
 }
 
+// head_sum, target and student come out of the pass over the terms: no further evaluation.
+TEST(LossWork, OutputsOnRequestCostNoPass) {
+  Problem problem = one_row(20, false);
+  problem.outputs = {"all"};
+  for (const bool barrier : {true, false}) {
+    const Counted counted =
+        run("dsa_indexer_loss", problem, {{"barrier", barrier}, {"key_block", 3}});
+    EXPECT_EQ(counted.forward.evaluations, (barrier ? 1 : 2) * 20 * heads);
+  }
+}
+
 // Streaming under a barrier still keeps |S_t| numbers, a constant times; nothing of H·|S_t|.
 TEST(LossWork, BarrierKeepsAConstantTimesTheKeysWhateverTheBlock) {
   const auto bytes = [](Int keys, Int block) {
-    return run("dsa_indexer_loss", one_row(keys, false), {{"barrier", true}, {"key_block", block}}).forward.peak_bytes;
+    return run("dsa_indexer_loss", one_row(keys, false), {{"barrier", true}, {"key_block", block}})
+        .forward.peak_bytes;
   };
   for (const Int block : {1, 16, 64}) {
-    const double slope = static_cast<double>(bytes(4096, block) - bytes(2048, block)) / (2048 * number);
+    const double slope =
+        static_cast<double>(bytes(4096, block) - bytes(2048, block)) / (2048 * number);
     EXPECT_GE(slope, 2) << "z and ln T are kept";
     EXPECT_LE(slope, 4) << "and at most doubled while they grow";
   }
 }
 
 TEST(LossWork, EvenLargeRowsDoNotHoldAnArrayOverKeys) {
-  const Int few = run("csa_indexer_loss", one_row(256, true, true), {{"barrier", false}}).backward.peak_bytes;
-  const Int many = run("csa_indexer_loss", one_row(8192, true, true), {{"barrier", false}}).backward.peak_bytes;
+  const Int few =
+      run("csa_indexer_loss", one_row(256, true, true), {{"barrier", false}}).backward.peak_bytes;
+  const Int many =
+      run("csa_indexer_loss", one_row(8192, true, true), {{"barrier", false}}).backward.peak_bytes;
   EXPECT_EQ(few, many);
 }
 
@@ -186,17 +205,22 @@ TEST(LossWork, HeadChunksTradeBytesForKeysReadAgain) {
                              {{"barrier", true}, {"key_block", 8}, {"head_chunk", chunk}});
     EXPECT_EQ(with.forward.rows_fetched, 2 * keys * times) << "ln Z once, P once";
     const Counted two_pass = run("csa_indexer_loss", one_row(keys, true), {{"head_chunk", chunk}});
-    EXPECT_EQ(two_pass.forward.rows_fetched, keys * heads + keys * times) << "ln Z one head after another";
+    EXPECT_EQ(two_pass.forward.rows_fetched, keys * heads + keys * times)
+        << "ln Z one head after another";
   }
-  // Of a raw indexer, forward: z once under a barrier; three passes over z without.
+  // Of a raw indexer: z once under a barrier; three passes over z without. The backward pulls back once more.
   for (const Int chunk : {1, 2, 3, 4}) {
-    const auto indexer_rows = [&](bool barrier) {
+    for (const bool barrier : {true, false}) {
       const Json schedule = {{"barrier", barrier}, {"key_block", 8}, {"head_chunk", chunk}};
-      return run("csa_indexer_loss", one_row(keys, true, true), schedule).forward.rows_fetched -
-             run("csa_indexer_loss", one_row(keys, true), schedule).forward.rows_fetched;
-    };
-    EXPECT_EQ(indexer_rows(true), keys * ceil_of(index_heads, chunk));
-    EXPECT_EQ(indexer_rows(false), 3 * keys * ceil_of(index_heads, chunk));
+      const Counted raw = run("csa_indexer_loss", one_row(keys, true, true), schedule);
+      const Counted scored = run("csa_indexer_loss", one_row(keys, true), schedule);
+      const Int passes = barrier ? 1 : 3, rows = keys * ceil_of(index_heads, chunk);
+      EXPECT_EQ(raw.forward.rows_fetched - scored.forward.rows_fetched, passes * rows);
+      EXPECT_EQ(raw.backward.rows_fetched - scored.backward.rows_fetched, (passes + 1) * rows);
+      EXPECT_EQ(raw.forward.score_evaluations, passes * keys * index_heads);
+      EXPECT_EQ(raw.backward.score_evaluations, (passes + 1) * keys * index_heads);
+      EXPECT_EQ(raw.forward.evaluations, scored.forward.evaluations);
+    }
   }
 }
 
@@ -209,14 +233,16 @@ TEST(ScoreWork, CountsAndBytes) {
     support::put_in(problem, "k", filled("k", {1, keys, width}));
     support::put_in(problem, "w", filled("w", {1, 1, index_heads}));
     support::put_cot(problem, "scores", filled("cot", {1, 1, keys}));
-    const Result result = operation("indexer_scores").evaluate(problem, {.precision = Precision::f64, .backward = true});
+    const Result result = operation("indexer_scores")
+                              .evaluate(problem, {.precision = Precision::f64, .backward = true});
     return Counted{result.forward, result.backward};
   };
   for (const Int chunk : {0, 1, 3}) {
     const Int c = chunk == 0 ? index_heads : chunk;
     for (const Int keys : {32, 500}) {
       const Counted counted = scores(keys, {{"head_chunk", chunk}, {"key_block", 16}});
-      EXPECT_EQ(counted.forward.evaluations, keys * index_heads);
+      EXPECT_EQ(counted.forward.score_evaluations, keys * index_heads);
+      EXPECT_EQ(counted.backward.score_evaluations, keys * index_heads);
       EXPECT_EQ(counted.forward.rows_fetched, keys * ceil_of(index_heads, c));
       EXPECT_EQ(counted.backward.rows_fetched, keys * ceil_of(index_heads, c));
       EXPECT_EQ(counted.forward.peak_bytes, number * (16 + width + c * width + c));

@@ -1,5 +1,5 @@
 // merge_attention where the answer is known. Properties (splits merged are the whole) stand in
-// properties/mla_attention_property.cpp.
+// properties/merge_attention_property.cpp.
 #include "tests/attention_testing.hpp"
 
 namespace plumbline {

@@ -174,7 +174,8 @@ template <class Op> class OperationOf final : public Operation {
       cot.fields(cot_binder);
       run.work = &result.backward;
       auto grad = Op::template backward<T>(in, read, run, cot);
-      ValueCollector collect({}, "grad.");
+      const Tensors none;
+      ValueCollector collect(none, "grad.");
       grad.fields(collect);
       result.gradients = std::move(collect.values);
     }

@@ -32,7 +32,8 @@ inline constexpr double all_digits = std::numeric_limits<double>::infinity();
 inline double digits(const mp100& found, const mp100& expected, const mp100& scale) {
   if (found == expected || (is_nan(found) && is_nan(expected))) return all_digits;
   if (!is_finite(found) || !is_finite(expected) || scale == 0) return -all_digits;
-  return -static_cast<double>(mp100(boost::multiprecision::log10(mp100(magnitude(mp100(found - expected)) / scale))));
+  return -static_cast<double>(
+      mp100(boost::multiprecision::log10(mp100(magnitude(mp100(found - expected)) / scale))));
 }
 
 struct Agreement {
@@ -46,15 +47,17 @@ struct Agreement {
 };
 
 // Rows are the last axis of tensors with three or more; others are one row.
-template <class A, class B>
-Agreement agreement(const Array<A>& found, const Array<B>& expected, const std::string& name, double floor = 0) {
+template <class A, class B> Agreement agreement(const Array<A>& found, const Array<B>& expected,
+                                                const std::string& name, double floor = 0) {
   Agreement result;
   if (found.shape != expected.shape) {
-    result.note(-all_digits, name + ": shape " + to_string(found.shape) + ", expected " + to_string(expected.shape));
+    result.note(-all_digits, name + ": shape " + to_string(found.shape) + ", expected " +
+                                 to_string(expected.shape));
     return result;
   }
   const std::size_t count = found.values.size();
-  const std::size_t width = found.shape.size() >= 3 ? static_cast<std::size_t>(found.shape.back()) : count;
+  const std::size_t width =
+      found.shape.size() >= 3 ? static_cast<std::size_t>(found.shape.back()) : count;
   for (std::size_t first = 0; first < count; first += width) {
     mp100 scale = mp100(floor);
     for (std::size_t i = first; i < first + width; ++i) {
@@ -65,7 +68,8 @@ Agreement agreement(const Array<A>& found, const Array<B>& expected, const std::
       const mp100 x = wide(found.values[i]), y = wide(expected.values[i]);
       const double shared = digits(x, y, scale);
       if (shared < result.digits) {
-        result.note(shared, name + " element " + std::to_string(i) + ": " + x.str(20) + ", expected " + y.str(20));
+        result.note(shared, name + " element " + std::to_string(i) + ": " + x.str(20) +
+                                ", expected " + y.str(20));
       }
     }
   }

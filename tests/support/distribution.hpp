@@ -23,12 +23,13 @@ class Distribution {
   // Prints the shares; a failure for each rare class of those that are needed.
   void finish(const std::string& property) const {
     std::printf("  %s, %lld cases:", property.c_str(), static_cast<long long>(cases_));
-    for (const auto& [name, entry] : classes_) std::printf(" %s %.0f %%%s", name.c_str(), 100 * share(entry), comma(name));
+    for (const auto& [name, entry] : classes_)
+      std::printf(" %s %.0f %%%s", name.c_str(), 100 * share(entry), comma(name));
     std::printf("\n");
     for (const auto& [name, entry] : classes_) {
       if (entry.needed && share(entry) < least_share) {
-        ADD_FAILURE() << property << ": only " << entry.seen << " of " << cases_ << " cases are of the class '" << name
-                      << "', at least 10 % are expected";
+        ADD_FAILURE() << property << ": only " << entry.seen << " of " << cases_
+                      << " cases are of the class '" << name << "', at least 10 % are expected";
       }
     }
   }
@@ -46,7 +47,9 @@ class Distribution {
   double share(const Entry& entry) const {
     return cases_ == 0 ? 0 : static_cast<double>(entry.seen) / static_cast<double>(cases_);
   }
-  const char* comma(const std::string& name) const { return name == classes_.rbegin()->first ? "" : ","; }
+  const char* comma(const std::string& name) const {
+    return name == classes_.rbegin()->first ? "" : ",";
+  }
 
   std::int64_t cases_ = 0;
   std::map<std::string, Entry> classes_;

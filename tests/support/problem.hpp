@@ -34,7 +34,9 @@ template <class U> StoredTensor own(Shape shape, Dtype dtype, std::vector<U> val
   return tensor;
 }
 
-inline StoredTensor f64s(Shape shape, Numbers values) { return own(std::move(shape), Dtype::f64, std::move(values)); }
+inline StoredTensor f64s(Shape shape, Numbers values) {
+  return own(std::move(shape), Dtype::f64, std::move(values));
+}
 inline StoredTensor f32s(Shape shape, const Numbers& values) {  // rounded to nearest
   std::vector<float> rounded;
   for (const double x : values) rounded.push_back(static_cast<float>(x));
@@ -45,12 +47,17 @@ inline StoredTensor bf16s(Shape shape, const Numbers& values) {  // through f32,
   for (const double x : values) {
     const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(x));
     const bool nan = std::isnan(x);
-    codes.push_back(static_cast<std::uint16_t>(nan ? 0x7fc0u : (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16));
+    codes.push_back(
+        static_cast<std::uint16_t>(nan ? 0x7fc0u : (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16));
   }
   return own(std::move(shape), Dtype::bf16, std::move(codes));
 }
-inline StoredTensor i32s(Shape shape, Integers values) { return own(std::move(shape), Dtype::i32, std::move(values)); }
-inline StoredTensor bools(Shape shape, Flags values) { return own(std::move(shape), Dtype::boolean, std::move(values)); }
+inline StoredTensor i32s(Shape shape, Integers values) {
+  return own(std::move(shape), Dtype::i32, std::move(values));
+}
+inline StoredTensor bools(Shape shape, Flags values) {
+  return own(std::move(shape), Dtype::boolean, std::move(values));
+}
 // '1' true, '0' false; spaces are for the eye.
 inline StoredTensor bools(Shape shape, std::string_view text) {
   Flags values;
@@ -62,7 +69,8 @@ inline StoredTensor bools(Shape shape, std::string_view text) {
 // An array of the working precision; it must outlive the tensor.
 template <class T> StoredTensor working(const Array<T>& array) { return view(array, ""); }
 
-inline void put(Tensors& tensors, std::string_view prefix, const std::string& name, StoredTensor tensor) {
+inline void put(Tensors& tensors, std::string_view prefix, const std::string& name,
+                StoredTensor tensor) {
   tensor.name = std::string(prefix) + name;
   tensors.insert_or_assign(name, std::move(tensor));
 }
@@ -102,7 +110,9 @@ template <class F> void each_index(const Shape& shape, F f) {
 }
 inline Numbers numbers_of(const StoredTensor& tensor) {
   Numbers values;
-  each_index(tensor.shape, [&](std::size_t, Index index) { values.push_back(Fetch<double>::element(tensor, index)); });
+  each_index(tensor.shape, [&](std::size_t, Index index) {
+    values.push_back(Fetch<double>::element(tensor, index));
+  });
   return values;
 }
 inline Integers integers_of(const StoredTensor& tensor) {
@@ -114,11 +124,14 @@ inline Integers integers_of(const StoredTensor& tensor) {
 }
 inline Flags flags_of(const StoredTensor& tensor) {
   Flags values;
-  each_index(tensor.shape, [&](std::size_t, Index index) { values.push_back(boolean_at(tensor, index) ? 1 : 0); });
+  each_index(tensor.shape, [&](std::size_t, Index index) {
+    values.push_back(boolean_at(tensor, index) ? 1 : 0);
+  });
   return values;
 }
 // Entries `list` of one axis, copied, whatever the dtype.
-inline StoredTensor take(const StoredTensor& tensor, std::size_t axis, const std::vector<std::int64_t>& list) {
+inline StoredTensor take(const StoredTensor& tensor, std::size_t axis,
+                         const std::vector<std::int64_t>& list) {
   Shape shape = tensor.shape;
   shape[axis] = static_cast<std::int64_t>(list.size());
   const std::size_t width = size_of(tensor.dtype);
@@ -126,9 +139,11 @@ inline StoredTensor take(const StoredTensor& tensor, std::size_t axis, const std
   each_index(shape, [&](std::size_t flat, Index index) {
     std::int64_t offset = 0;
     for (std::size_t i = 0; i < index.size(); ++i) {
-      offset += (i == axis ? list[static_cast<std::size_t>(index[i])] : index[i]) * tensor.stride[i];
+      offset +=
+          (i == axis ? list[static_cast<std::size_t>(index[i])] : index[i]) * tensor.stride[i];
     }
-    std::memcpy(&bytes[flat * width], tensor.data + offset * static_cast<std::int64_t>(width), width);
+    std::memcpy(&bytes[flat * width], tensor.data + offset * static_cast<std::int64_t>(width),
+                width);
   });
   const auto held = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
   StoredTensor made = tensor;
@@ -159,8 +174,11 @@ inline const Value& gradient(const Result& result, std::string_view name) {
 inline std::string difference(const std::vector<Value>& x, const std::vector<Value>& y) {
   if (x.size() != y.size()) return "another number of values";
   for (std::size_t v = 0; v < x.size(); ++v) {
-    if (x[v].name != y[v].name || x[v].shape != y[v].shape) return "another name or shape than " + x[v].name;
-    const auto at = [&](std::size_t i) { return x[v].name + " element " + std::to_string(i) + ": "; };
+    if (x[v].name != y[v].name || x[v].shape != y[v].shape)
+      return "another name or shape than " + x[v].name;
+    const auto at = [&](std::size_t i) {
+      return x[v].name + " element " + std::to_string(i) + ": ";
+    };
     for (std::size_t i = 0; i < x[v].high.size(); ++i) {
       const double a = x[v].high[i], b = y[v].high[i];
       if (std::bit_cast<std::uint64_t>(a) != std::bit_cast<std::uint64_t>(b) ||
@@ -170,7 +188,8 @@ inline std::string difference(const std::vector<Value>& x, const std::vector<Val
     }
     for (std::size_t i = 0; i < x[v].integers.size(); ++i) {
       if (x[v].integers[i] != y[v].integers[i]) {
-        return at(i) + std::to_string(x[v].integers[i]) + " and " + std::to_string(y[v].integers[i]);
+        return at(i) + std::to_string(x[v].integers[i]) + " and " +
+               std::to_string(y[v].integers[i]);
       }
     }
     if (x[v].booleans != y[v].booleans) return x[v].name + ": other flags";

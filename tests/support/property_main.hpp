@@ -12,13 +12,15 @@
 
 namespace plumbline::support {
 
-inline constexpr const char* fixed_seed = "seed=20260922", *cases = "max_success=150";
+inline constexpr const char *fixed_seed = "seed=20260922", *cases = "max_success=150";
 
 inline int property_main(int argc, char** argv) {
   const char* asked = std::getenv("RC_PARAMS");
   std::string parameters = asked == nullptr ? "" : asked;
-  const bool chosen = parameters.find("seed=") != std::string::npos || parameters.find("reproduce=") != std::string::npos;
-  if (parameters.find("max_success=") == std::string::npos) parameters += (parameters.empty() ? "" : " ") + std::string(cases);
+  const bool chosen = parameters.find("seed=") != std::string::npos ||
+                      parameters.find("reproduce=") != std::string::npos;
+  if (parameters.find("max_success=") == std::string::npos)
+    parameters += (parameters.empty() ? "" : " ") + std::string(cases);
   if (!chosen) parameters += (parameters.empty() ? "" : " ") + std::string(fixed_seed);
   setenv("RC_PARAMS", parameters.c_str(), 1);
   std::printf("RC_PARAMS=\"%s\"\n", parameters.c_str());

@@ -23,16 +23,21 @@ template <class T> struct Typed {
 template <class T> class ArrayCollector {
  public:
   ArrayCollector(Typed<T>& typed, bool gradients) : typed_(typed), gradients_(gradients) {}
-  void operator()(std::string_view name, Array<T>& array, std::string_view = "", std::string_view = "") {
-    if (array.given()) (gradients_ ? typed_.gradients : typed_.outputs).emplace(name, std::move(array));
+  void operator()(std::string_view name, Array<T>& array, std::string_view = "",
+                  std::string_view = "") {
+    if (array.given())
+      (gradients_ ? typed_.gradients : typed_.outputs).emplace(name, std::move(array));
   }
-  void operator()(std::string_view name, Array<std::uint8_t>& array, std::string_view = "", std::string_view = "") {
+  void operator()(std::string_view name, Array<std::uint8_t>& array, std::string_view = "",
+                  std::string_view = "") {
     if (array.given()) typed_.flags.emplace(name, std::move(array));
   }
-  void operator()(std::string_view name, Array<std::int32_t>& array, std::string_view = "", std::string_view = "") {
+  void operator()(std::string_view name, Array<std::int32_t>& array, std::string_view = "",
+                  std::string_view = "") {
     if (array.given()) typed_.integers.emplace(name, std::move(array));
   }
-  template <class U> void on_request(std::string_view name, Array<U>& array, std::string_view, std::string_view) {
+  template <class U>
+  void on_request(std::string_view name, Array<U>& array, std::string_view, std::string_view) {
     (*this)(name, array);
   }
 
@@ -58,7 +63,8 @@ template <class Op> typename Op::Options options_of(const Json& json, NonFinite&
   return options;
 }
 
-template <class Op, class T> Typed<T> evaluate(const Problem& problem, Evaluation how = {.backward = true}) {
+template <class Op, class T>
+Typed<T> evaluate(const Problem& problem, Evaluation how = {.backward = true}) {
   NonFinite nonfinite{};
   const typename Op::Options options = options_of<Op>(problem.options, nonfinite);
   Run run = make_run(operation(Op::name), problem, how);
