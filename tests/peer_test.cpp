@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 
@@ -54,6 +55,12 @@ void expect_agrees(const Value& ours, const StoredTensor& theirs) {
                                            << ", largest value " << scale;
 }
 
+// Test names are letters, digits and _.
+std::string printable_name(std::string name) {
+  std::replace_if(name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  return name;
+}
+
 class Peer : public testing::TestWithParam<std::string> {};
 
 TEST_P(Peer, AgreesWithTheirNumbers) {
@@ -84,7 +91,7 @@ TEST_P(Peer, AgreesWithTheirNumbers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Peer, testing::ValuesIn(peer_files()),
-                         [](const auto& instance) { return instance.param; });
+                         [](const auto& instance) { return printable_name(instance.param); });
 
 }  // namespace
 }  // namespace plumbline

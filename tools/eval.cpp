@@ -1,6 +1,7 @@
 // plumbline eval: a case in, the case with its results out.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <memory>
 #include <thread>
 
@@ -15,8 +16,8 @@ namespace plumbline {
 namespace {
 
 struct Arguments {
-  std::string path, output, precision, schedule, outputs;
-  bool gradient = false, has_precision = false, has_schedule = false, has_outputs = false;
+  std::string path, output, precision, schedule, outputs, rows;
+  bool gradient = false, has_precision = false, has_schedule = false, has_outputs = false, has_rows = false;
   int threads = 0;  // 0: one for each core
 };
 
@@ -32,6 +33,28 @@ std::vector<std::string> names_in(const std::string& list) {
     if (comma == std::string::npos) return names;
     start = comma + 1;
   }
+}
+
+// --rows 0,5,4095: in.row_index, the tokens at which query rows stand.
+StoredTensor row_index_of(const std::string& list) {
+  const auto rows = std::make_shared<std::vector<std::int32_t>>();
+  for (const std::string& text : names_in(list)) {
+    std::int32_t row = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), row);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      throw Error("--rows", in_quotes(list), "tokens with commas between them, as in 0,5,4095");
+    }
+    rows->push_back(row);
+  }
+  StoredTensor tensor;
+  tensor.name = "in.row_index";
+  tensor.data = reinterpret_cast<const std::byte*>(rows->data());
+  tensor.dtype = Dtype::i32;
+  tensor.shape = {static_cast<std::int64_t>(rows->size())};
+  tensor.stride = {1};
+  tensor.owner = rows;
+  tensor.present = true;
+  return tensor;
 }
 
 int threads_of(const Arguments& arguments) {
@@ -53,8 +76,8 @@ void print_value(const char* place, const Value& value) {
 
 void print_work(const char* direction, const Work& work) {
   print(fmt::format(
-      "{}: {} evaluations, {} logits for normalisers, {} rows fetched, peak {} bytes in a row\n",
-      direction, work.evaluations, work.normaliser_evaluations, work.rows_fetched,
+      "{}: {} evaluations, {} products of the indexer, {} logits for normalisers, {} rows fetched, peak {} bytes in a row\n",
+      direction, work.evaluations, work.score_evaluations, work.normaliser_evaluations, work.rows_fetched,
       work.peak_bytes));
 }
 
@@ -73,6 +96,12 @@ void run(const Arguments& arguments) {
     }
   }
   if (arguments.has_outputs) problem.problem.outputs = names_in(arguments.outputs);
+  if (arguments.has_rows) {
+    if (problem.problem.in.count("row_index") > 0) {
+      throw Error("--rows", "in.row_index in the case already", "one of them");
+    }
+    problem.problem.in.emplace("row_index", row_index_of(arguments.rows));
+  }
   const Operation& operation = plumbline::operation(problem.op());
   check_writable(arguments.output);
   Result result;
@@ -116,6 +145,8 @@ void add_eval(CLI::App& app) {
           ->add_option("--outputs", arguments->outputs,
                        "outputs on request, a,b or all, in place of the case's")
           ->type_name("LIST");
+  const CLI::Option* const rows = command->add_option(
+      "--rows", arguments->rows, "tokens at which query rows stand, as in 0,5,4095: sets in.row_index");
   command
       ->add_option("--threads", arguments->threads,
                    "0 means one for each core; the result does not depend on it")
@@ -127,10 +158,11 @@ void add_eval(CLI::App& app) {
       "golden.safetensors\n"
       "  plumbline eval case.safetensors --schedule '{\"barrier\":false,\"key_block\":128}' -o "
       "blocked.safetensors");
-  command->callback([arguments, precision, schedule, outputs] {
+  command->callback([arguments, precision, schedule, outputs, rows] {
     arguments->has_precision = precision->count() > 0;
     arguments->has_schedule = schedule->count() > 0;
     arguments->has_outputs = outputs->count() > 0;
+    arguments->has_rows = rows->count() > 0;
     run(*arguments);
   });
 }

@@ -53,6 +53,7 @@ template <class T> class Contraction {
 
  private:
   void fetch_row(std::int64_t i, std::span<Exact<T>> row) const;
+  void multiply(std::int64_t rows, std::span<const T> x, std::span<T> y) const;  // y += x·W
   void fetch_bias(std::span<Exact<T>> row) const;
 
   const StoredTensor *weight_, *bias_;

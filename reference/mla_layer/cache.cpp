@@ -63,7 +63,7 @@ template <class U>
 void place_array(const Array<U>& part, Array<U>& whole, std::string_view letters, std::int64_t b,
                  std::span<const std::int64_t> rows, std::int64_t first, std::int64_t from) {
   if (!part.given() || !whole.given() || letters.empty()) return;
-  const auto width = [](const Array<U>& array) {
+  const auto width = [](const Array<U>& array) {  // a plane over keys may be narrower than the whole one
     std::int64_t product = 1;
     for (std::size_t axis = 2; axis < array.shape.size(); ++axis) product *= array.shape[axis];
     return product;
@@ -93,6 +93,32 @@ void place_outputs(Outputs<T>& part, Outputs<T>& whole, std::int64_t b, std::spa
   all(source.real, target.real);
   all(source.integers, target.integers);
   all(source.flags, target.flags);
+}
+
+template <class T> Outputs<T> whole_outputs(const Sizes& sizes, const Options& options, const Run& run) {
+  Outputs<T> whole;
+  whole.output = Array<T>(sizes.shape("B T E"));
+  whole.loss = Array<T>(Shape{});
+  const auto make = [&](const char* name, auto& array, const char* letters, auto fill) {
+    if (run.wants(name)) array = std::remove_reference_t<decltype(array)>(sizes.shape(letters), fill);
+  };
+  make("query", whole.query, "B S H dn+dr", T(0)), make("key", whole.key, "B S H dn+dr", T(0));
+  make("value", whole.value, "B S H dv", T(0)), make("kv_latent", whole.kv_latent, "B S Rkv", T(0));
+  make("k_pe", whole.k_pe, "B S dr", T(0));
+  if (sizes.known("Rq")) make("q_latent", whole.q_latent, "B S Rq", T(0));
+  make("attention_output", whole.attention_output, "B T H dv", T(0));
+  make("attention_lse", whole.attention_lse, "B T H", T(-infinity<T>()));
+  make("attention_max_logit", whole.attention_max_logit, "B T H", T(-infinity<T>()));
+  if (!options.indexer) return whole;
+  make("indexer_index_q", whole.indexer_index_q, "B S A e", T(0));
+  make("indexer_index_k", whole.indexer_index_k, "B S e", T(0));
+  make("indexer_index_w", whole.indexer_index_w, "B S A", T(0));
+  make("indexer_scores", whole.indexer_scores, "B T K", T(-infinity<T>()));
+  make("indexer_selected", whole.indexer_selected, "B T K", std::uint8_t{0});
+  if (run.wants("indexer_indices")) {
+    whole.indexer_indices = Array<std::int32_t>({sizes["B"], sizes["T"], *options.indexer->k}, -1);
+  }
+  return whole;
 }
 
 void refuse_given(const Inputs& in, const std::string& where) {
@@ -171,22 +197,27 @@ Outputs<T> advance(const Inputs& weights, const Options& options, const Run& run
   return Layer<T>(in, options, run).forward();
 }
 
+template Outputs<f32> whole_outputs<f32>(const Sizes&, const Options&, const Run&);
 template Outputs<f32> advance<f32>(const Inputs&, const Options&, const Run&, const NewTokens&, const MaskInputs&,
                                Cache<f32>&);
 template void place_outputs<f32>(Outputs<f32>&, Outputs<f32>&, std::int64_t, std::span<const std::int64_t>, std::int64_t,
                                  std::int64_t);
+template Outputs<f64> whole_outputs<f64>(const Sizes&, const Options&, const Run&);
 template Outputs<f64> advance<f64>(const Inputs&, const Options&, const Run&, const NewTokens&, const MaskInputs&,
                                Cache<f64>&);
 template void place_outputs<f64>(Outputs<f64>&, Outputs<f64>&, std::int64_t, std::span<const std::int64_t>, std::int64_t,
                                  std::int64_t);
+template Outputs<f192> whole_outputs<f192>(const Sizes&, const Options&, const Run&);
 template Outputs<f192> advance<f192>(const Inputs&, const Options&, const Run&, const NewTokens&, const MaskInputs&,
                                Cache<f192>&);
 template void place_outputs<f192>(Outputs<f192>&, Outputs<f192>&, std::int64_t, std::span<const std::int64_t>, std::int64_t,
                                  std::int64_t);
+template Outputs<mp50> whole_outputs<mp50>(const Sizes&, const Options&, const Run&);
 template Outputs<mp50> advance<mp50>(const Inputs&, const Options&, const Run&, const NewTokens&, const MaskInputs&,
                                Cache<mp50>&);
 template void place_outputs<mp50>(Outputs<mp50>&, Outputs<mp50>&, std::int64_t, std::span<const std::int64_t>, std::int64_t,
                                  std::int64_t);
+template Outputs<mp100> whole_outputs<mp100>(const Sizes&, const Options&, const Run&);
 template Outputs<mp100> advance<mp100>(const Inputs&, const Options&, const Run&, const NewTokens&, const MaskInputs&,
                                Cache<mp100>&);
 template void place_outputs<mp100>(Outputs<mp100>&, Outputs<mp100>&, std::int64_t, std::span<const std::int64_t>, std::int64_t,

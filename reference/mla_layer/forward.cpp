@@ -34,32 +34,6 @@ StoredTensor cut_flags(const StoredTensor& flags, std::int64_t b, std::span<cons
   return plane;
 }
 
-template <class T> Outputs<T> whole_outputs(const Sizes& sizes, const Options& options, const Run& run) {
-  Outputs<T> whole;
-  whole.output = Array<T>(sizes.shape("B T E"));
-  whole.loss = Array<T>(Shape{});
-  const auto make = [&](const char* name, auto& array, const char* letters, auto fill) {
-    if (run.wants(name)) array = std::remove_reference_t<decltype(array)>(sizes.shape(letters), fill);
-  };
-  make("query", whole.query, "B S H dn+dr", T(0)), make("key", whole.key, "B S H dn+dr", T(0));
-  make("value", whole.value, "B S H dv", T(0)), make("kv_latent", whole.kv_latent, "B S Rkv", T(0));
-  make("k_pe", whole.k_pe, "B S dr", T(0));
-  if (sizes.known("Rq")) make("q_latent", whole.q_latent, "B S Rq", T(0));
-  make("attention_output", whole.attention_output, "B T H dv", T(0));
-  make("attention_lse", whole.attention_lse, "B T H", T(-infinity<T>()));
-  make("attention_max_logit", whole.attention_max_logit, "B T H", T(-infinity<T>()));
-  if (!options.indexer) return whole;
-  make("indexer_index_q", whole.indexer_index_q, "B S A e", T(0));
-  make("indexer_index_k", whole.indexer_index_k, "B S e", T(0));
-  make("indexer_index_w", whole.indexer_index_w, "B S A", T(0));
-  make("indexer_scores", whole.indexer_scores, "B T S", T(-infinity<T>()));
-  make("indexer_selected", whole.indexer_selected, "B T S", std::uint8_t{0});
-  if (run.wants("indexer_indices")) {
-    whole.indexer_indices = Array<std::int32_t>({sizes["B"], sizes["T"], *options.indexer->k}, -1);
-  }
-  return whole;
-}
-
 void check_steps(const Inputs& in, const Options& options, const Run& run) {
   const std::string where = run.schedule.prefill > 0 ? "schedule.prefill" : "schedule.step";
   if (options.loss) throw Error(where, "a call after another with option loss", "loss null: calls have no loss");
@@ -85,6 +59,7 @@ template <class T> Outputs<T> in_calls(const Inputs& in, const Options& options,
   inner.mask.query_offset.reset();
   Run call = run;
   call.schedule.prefill = call.schedule.step = 0;
+  sizes.set("K", tokens, "S");
   Outputs<T> whole = whole_outputs<T>(sizes, options, run);
   for (std::int64_t b = 0; b < sizes["B"]; ++b) {
     Cache<T> cache;

@@ -1,6 +1,5 @@
 #include "reference/tensor/dtype.hpp"
 
-#include <bit>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -61,9 +60,6 @@ bool is_real(Dtype dtype) {
 }
 
 double decode_f16(std::uint16_t code) { return decode(code, 5, 10, true); }
-double decode_bf16(std::uint16_t code) {
-  return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(code) << 16));
-}
 double decode_f8_e4m3(std::uint8_t code) {
   if ((code & 0x7fu) == 0x7fu) return std::numeric_limits<double>::quiet_NaN();
   return decode(code, 4, 3, false);

@@ -3,6 +3,7 @@
 // The element types of files, by the names safetensors gives them. `working` is an intermediate of the library:
 // an Array<T> of the precision in use, so that a layer can hand one operation's output to the next.
 #pragma once
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,7 +25,9 @@ inline bool is_integer(Dtype dtype) { return dtype == Dtype::i64 || dtype == Dty
 
 // The number a code stands for; every one is exact in double.
 double decode_f16(std::uint16_t code);
-double decode_bf16(std::uint16_t code);
+inline double decode_bf16(std::uint16_t code) {
+  return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(code) << 16));
+}
 double decode_f8_e4m3(std::uint8_t code);  // no infinities, 0x7f and 0xff are NaN
 double decode_f8_e5m2(std::uint8_t code);  // as IEEE
 

@@ -1,5 +1,6 @@
 #include "reference/tensor/tensor.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "reference/error.hpp"
@@ -142,7 +143,12 @@ void convert(const StoredTensor& tensor, std::int64_t offset, std::span<T> row, 
 }
 template <class T> bool convert_plain(const StoredTensor& tensor, std::int64_t offset, std::span<T> row) {
   if (tensor.scale || tensor.low) return false;
+  const std::int64_t stride = tensor.stride.empty() ? 1 : tensor.stride.back();
   switch (tensor.dtype) {
+    case Dtype::working:
+      if (tensor.precision != precision_of<T>() || stride != 1) return false;
+      std::copy_n(reinterpret_cast<const T*>(tensor.data) + offset, row.size(), row.begin());
+      return true;
     case Dtype::f64: convert<T, double>(tensor, offset, row, [](double x) { return x; }); return true;
     case Dtype::f32:
       convert<T, float>(tensor, offset, row, [](float x) { return static_cast<double>(x); });

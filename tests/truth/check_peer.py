@@ -7,7 +7,7 @@ import glob
 import os
 import sys
 
-import losses
+import operations
 import safetensors_io as st
 
 
@@ -30,10 +30,10 @@ def main():
     seen = failed = 0
     overall = 0.0
     for path in paths:
-        if os.path.basename(path).split("__")[0] not in losses.OPERATIONS:
+        if os.path.basename(path).split("__")[0] not in operations.OPERATIONS:
             continue
-        case = losses.load(path)
-        result = losses.evaluate(case)
+        case = operations.load(path)
+        result = operations.evaluate(case)
         seen += 1
         worst, notes = 0.0, []
         for name in sorted(n for n in case.tensors if n.startswith("peer.")):

@@ -1,0 +1,136 @@
+#include "reference/mla_step/mla_step.hpp"
+
+#include "reference/error.hpp"
+
+namespace plumbline::mla_step {
+namespace {
+
+std::size_t place(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+void need(const StoredTensor& tensor, const char* name, const char* what) {
+  if (!tensor.given()) throw Error(std::string("in.") + name, "nothing", what);
+}
+
+Sizes checked(const Inputs& in, const mla_layer::Options& options) {
+  if (options.loss) throw Error("option loss", "a loss", "null: a call of a server has no loss");
+  if (!options.mask.causal) throw Error("option mask.causal", "false", "true: later tokens are not there");
+  if (options.mask.query_offset) {
+    throw Error("option mask.query_offset", std::to_string(*options.mask.query_offset),
+                "none: rows stand at the new tokens");
+  }
+  need(in.length, "state.length", "the tensor [B]: tokens in the caches");
+  need(in.old_positions, "state.positions", "the tensor [B, P]");
+  need(in.old_segments, "state.segment_ids", "the tensor [B, P]");
+  if (options.indexer) need(in.index_k, "state.indexer_index_k", "the tensor [B, P, e]: option indexer is given");
+  if (!options.indexer && in.index_k.given()) throw Error(in.index_k.name, "the tensor", "none: option indexer is null");
+  Sizes sizes;
+  const auto width = [&](const char* letter, const std::optional<std::int64_t>& value, const char* name) {
+    if (value) sizes.set(letter, *value, name);
+  };
+  width("dn", options.projection.nope_dim, "option nope_dim");
+  width("dr", options.projection.rope_dim, "option rope_dim");
+  width("dv", options.projection.v_dim, "option v_dim");
+  Inputs named = in;
+  sizes.unify_all(named);
+  for (std::int64_t b = 0; b < sizes["B"]; ++b) {
+    const std::int64_t length = integer_at(in.length, {b}), capacity = sizes["P"];
+    const std::string where = in.length.name + "[" + std::to_string(b) + "]";
+    if (length < 0 || length > capacity) {
+      throw Error(where, std::to_string(length), "a length from 0 to P = " + std::to_string(capacity));
+    }
+    if (sizes["L"] > capacity - length) {
+      throw Error(where, std::to_string(length) + " with L = " + std::to_string(sizes["L"]),
+                  "length + L <= P = " + std::to_string(capacity));
+    }
+  }
+  return sizes;
+}
+
+// The live part of one sequence's caches.
+template <class T>
+mla_layer::Cache<T> cache_of(const Inputs& in, const Sizes& sizes, std::int64_t b, bool with_index) {
+  mla_layer::Cache<T> cache;
+  const std::int64_t capacity = sizes["P"];
+  cache.length = integer_at(in.length, {b});
+  const auto read = [&](const StoredTensor& from, Array<T>& to, std::int64_t width) {
+    to = Array<T>({1, capacity, width});
+    for (std::int64_t s = 0; s < cache.length; ++s) fetch<T>(from, {b, s}, to.row({0, s}, width));
+  };
+  read(in.kv_latent, cache.kv_latent, sizes["Rkv"]);
+  read(in.k_pe, cache.k_pe, sizes["dr"]);
+  if (with_index) read(in.index_k, cache.index_k, sizes["e"]);
+  for (std::int64_t s = 0; s < cache.length; ++s) {
+    cache.positions.push_back(static_cast<std::int32_t>(integer_at(in.old_positions, {b, s})));
+    cache.segments.push_back(static_cast<std::int32_t>(integer_at(in.old_segments, {b, s})));
+  }
+  return cache;
+}
+
+}  // namespace
+
+template <class T> Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
+  const Sizes sizes = checked(in, options);
+  const std::int64_t batch = sizes["B"], fresh = sizes["L"], capacity = sizes["P"];
+  mla_layer::Options inner = options;
+  inner.mask.documents = options.mask.documents.value_or(true);
+  Sizes shapes = sizes;  // of the layer's outputs: rows and tokens are the new ones, keys range over the caches
+  shapes.set("T", fresh, "L");
+  shapes.set("S", fresh, "L");
+  shapes.set("K", capacity, "P");
+  Outputs<T> out;
+  out.layer = mla_layer::whole_outputs<T>(shapes, options, run);
+  out.length = Array<std::int32_t>({batch});
+  out.positions = Array<std::int32_t>({batch, capacity});
+  out.segments = Array<std::int32_t>({batch, capacity});
+  out.kv_latent = Array<T>(sizes.shape("B P Rkv"));
+  out.k_pe = Array<T>(sizes.shape("B P dr"));
+  if (options.indexer) out.index_k = Array<T>(sizes.shape("B P e"));
+
+  std::vector<std::int64_t> rows(place(fresh));
+  for (std::int64_t i = 0; i < fresh; ++i) rows[place(i)] = i;
+  for (std::int64_t b = 0; b < batch; ++b) {
+    mla_layer::Cache<T> cache = cache_of<T>(in, sizes, b, options.indexer.has_value());
+    const std::int64_t before = cache.length;
+    mla_layer::NewTokens now;
+    now.x = at_rows(at_first(in.layer.projection.x, b), 0, fresh);
+    for (std::int64_t i = 0; i < fresh; ++i) {
+      now.positions.push_back(static_cast<std::int32_t>(
+          in.positions.given() ? integer_at(in.positions, {b, i}) : before + i));
+      now.segments.push_back(
+          static_cast<std::int32_t>(in.segment_ids.given() ? integer_at(in.segment_ids, {b, i}) : 0));
+    }
+    if (fresh > 0) {
+      auto part = mla_layer::advance<T>(in.layer, inner, run, now, {}, cache);
+      mla_layer::place_outputs<T>(part, out.layer, b, rows, 0, before);
+    }
+    out.length({b}) = static_cast<std::int32_t>(cache.length);
+    const auto write = [&](const Array<T>& from, Array<T>& to) {
+      const auto values = from.row({0}, static_cast<std::int64_t>(from.values.size()));
+      std::copy(values.begin(), values.end(), to.row({b}, static_cast<std::int64_t>(values.size())).begin());
+    };
+    write(cache.kv_latent, out.kv_latent);
+    write(cache.k_pe, out.k_pe);
+    if (options.indexer) write(cache.index_k, out.index_k);
+    std::copy(cache.positions.begin(), cache.positions.end(), out.positions.row({b}, capacity).begin());
+    std::copy(cache.segments.begin(), cache.segments.end(), out.segments.row({b}, capacity).begin());
+  }
+  return out;
+}
+
+template <class T>
+Gradients<T> Op::backward(const Inputs&, const Options&, const Run&, const Cotangents&) {
+  throw Error("mla_step", "a backward pass", "a forward pass: a call of a server has no gradients");
+}
+
+template Outputs<f32> Op::forward<f32>(const Inputs&, const Options&, const Run&);
+template Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&);
+template Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
+template Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
+template Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
+template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&, const Cotangents&);
+
+}  // namespace plumbline::mla_step

@@ -1,0 +1,151 @@
+"""Truth for mla_layer: projection, indexer, attention and loss put together."""
+import mpmath
+
+import losses
+import tape
+from case import BadCase, Case, Rows
+from mla import INDEXER_WEIGHTS, WEIGHTS, Indexer, Projection, per_token, plain, seed_all, selected_of
+from mla_attention import Attention
+from safetensors_io import Tensor
+from tape import Leaves, dot, value
+
+
+def mla_layer(case):
+    leaf, o = Leaves(case), case.options
+    B, S, E = case.shape("in.x")
+    T = case.shape("in.row_index")[0] if case.has("in.row_index") else S
+    rows = Rows(case, B, T, False, [S], S)
+    token = rows.token
+
+    def position(b, s):
+        return rows.position[b][s]
+
+    projection = Projection(case, leaf, position, rows.is_padding)
+    H, dn, dr, dv = projection.H, projection.dn, projection.dr, projection.dv
+    width = dn + dr
+    result = {}
+
+    # the selection
+    indexer = selected = None
+    if o.get("indexer") is not None:
+        if projection.direct and not case.has("given.q_latent"):
+            raise BadCase("an indexer needs a query latent")
+        if projection.direct:
+            projection.Rq = case.shape("in.indexer_wq_b")[0]
+        indexer = Indexer(case, leaf, o["indexer"], rows, position,
+                          lambda b, s: [value(x) for x in projection.x(b, s)],
+                          lambda b, s: [value(x) for x in projection.q_latent(b, s)], "indexer_")
+        scores, indices, selected = indexer.select()
+        if case.has("given.indexer_indices"):
+            indices = list(case.value("given.indexer_indices"))
+            selected = selected_of(indices, B, T, S, rows)
+        if case.has("given.indexer_selected"):
+            selected = list(case.value("given.indexer_selected"))
+        result["out.indexer_scores"] = ((B, T, S), plain(scores))
+        result["out.indexer_indices"] = ((B, T, len(indices) // (B * T) if B * T else o["indexer"]["k"]), indices)
+        result["out.indexer_selected"] = ((B, T, S), selected)
+
+    def keys(b, t):
+        return {s: 1 for s in rows.visible(b, t) if selected is None or selected[(b * T + t) * S + s]}
+
+    # attention and the output projection
+    attention = Attention(
+        case, rows, H, dv, lambda b, t, h: projection.query(b, token[t])[h * width:(h + 1) * width],
+        lambda b, s, h: projection.key(b, s)[h * width:(h + 1) * width],
+        lambda b, s, h: projection.value(b, s)[h * dv:(h + 1) * dv], keys, lambda h: None, {}, "attention_")
+    attended, lse, largest = attention.run()
+    output = []
+    for b in range(B):
+        for t in range(T):
+            here = b * T + t
+            if not keys_of_real(rows, keys, b, t):
+                output += [0] * E
+                continue
+            z = attended[here * H * dv:(here + 1) * H * dv]
+            output += [dot(z, leaf.row("wo", n, H * dv, E)) for n in range(E)]
+    result["out.output"] = ((B, T, E), plain(output))
+    result["out.attention_output"] = ((B, T, H, dv), plain(attended))
+    result["out.attention_lse"] = ((B, T, H), plain(lse))
+    result["out.attention_max_logit"] = ((B, T, H), largest)
+
+    # the loss, with the query, key and indexer's rows as plain numbers
+    result["out.loss"] = ((), [0])
+    seed_all(case, "output", output)
+    if o.get("loss") is not None:
+        loss_stage(case, o["loss"], rows, projection, indexer, selected, result)
+
+    stages = dict(projection.outputs())
+    if indexer is not None:
+        stages.update({"indexer_" + n: x for n, x in indexer.outputs().items()})
+        if projection.direct:
+            stages["q_latent"] = ((B, S, projection.Rq), projection.q_latent)
+    for name, (shape, make) in stages.items():
+        result["out." + name] = (shape, plain(per_token(shape, make, True)))
+    tape.backward()
+    names = ("x",) + WEIGHTS + ("wo",) + tuple("indexer_" + n for n in INDEXER_WEIGHTS)
+    if "prefill" not in case.plumbline.get("schedule", {}) and "step" not in case.plumbline.get("schedule", {}):
+        result.update(leaf.gradients(names))
+    return result
+
+
+def keys_of_real(rows, keys, b, t):
+    return rows.is_real(b, t) and len(keys(b, t)) > 0
+
+
+def loss_stage(case, options, rows, projection, indexer, selected, result):
+    """Runs the loss on numbers and sends its gradients into the indexer's rows."""
+    B, T, S, H = rows.B, rows.T, rows.S, projection.H
+    width, A, e = projection.dn + projection.dr, indexer.A, indexer.e
+    if number_of(options.get("coefficient", 1)) == 0:
+        return
+    nan = float("nan")
+
+    def numbers(make, cells, inner):
+        out = []
+        for b, s in cells:
+            try:
+                out += [value(x) for x in make(b, s)]
+            except BadCase:
+                out += [nan] * inner
+        return out
+
+    row_cells = [(b, rows.token[t]) for b in range(B) for t in range(T)]
+    key_cells = [(b, s) for b in range(B) for s in range(S)]
+    tensors = {n: t for n, t in case.tensors.items() if n in (
+        "in.row_index", "in.segment_ids", "in.positions", "in.cu_seqlens", "in.valid", "in.mask", "in.row_mask",
+        "given.log_mass", "given.head_sum", "given.target", "given.target.lo", "cot.loss", "given.log_mass.lo",
+        "given.head_sum.lo", "cot.loss.lo")}
+    if "cot.loss" not in tensors:
+        tensors["cot.loss"] = Tensor("F64", (), [0])
+    tensors.update({
+        "in.query": Tensor("F64", (B, T, H, width), numbers(projection.query, row_cells, H * width)),
+        "in.key": Tensor("F64", (B, S, H, width), numbers(projection.key, key_cells, H * width)),
+        "in.index_q": Tensor("F64", (B, T, A, e), numbers(indexer.index_q, row_cells, A * e)),
+        "in.index_k": Tensor("F64", (B, S, e), numbers(indexer.index_k, key_cells, e)),
+        "in.index_w": Tensor("F64", (B, T, A), numbers(indexer.index_w, row_cells, A))})
+    options = {n: x for n, x in options.items() if n != "allow_full_selection"}
+    if "mask" in case.options:
+        options["mask"] = case.options["mask"]
+    if "score_scale" in indexer.o:
+        options.setdefault("score_scale", indexer.o["score_scale"])
+    if options.get("sparse", False):
+        tensors["in.selected"] = Tensor("BOOL", (B, T, S), selected)
+    inner = losses.Loss(Case({"op": "dsa_indexer_loss", "options": options}, tensors)).run()
+    for name in ("loss", "row_loss", "row_valid", "log_mass", "head_sum", "target", "student"):
+        if "out." + name in inner:
+            result["out." + name] = inner["out." + name]
+    for name, make, cells, size in (("index_q", indexer.index_q, row_cells, A * e),
+                                    ("index_k", indexer.index_k, key_cells, e),
+                                    ("index_w", indexer.index_w, row_cells, A)):
+        grads = inner["grad." + name][1]
+        for n, (b, s) in enumerate(cells):
+            part = grads[n * size:(n + 1) * size]
+            if all(isinstance(g, int) and g == 0 for g in part):
+                continue
+            for x, g in zip(make(b, s), part):
+                if not (isinstance(g, int) and g == 0):
+                    tape.seed(x, g)
+
+
+def number_of(x):
+    return float(x)

@@ -1,0 +1,44 @@
+"""Every operation the truth knows: OPERATIONS, ON_REQUEST, and evaluate(case)."""
+import mpmath
+
+import losses
+import mla
+import mla_attention
+import mla_layer
+import tape
+from case import BadCase, Case, load  # noqa: F401
+
+OPERATIONS = dict(losses.OPERATIONS)
+OPERATIONS.update({
+    "linear": mla.linear, "rms_norm": mla.rms_norm, "layer_norm": mla.layer_norm, "rope": mla.rope,
+    "mla_projection": mla.mla_projection, "dsa_indexer": mla.dsa_indexer, "stage_routing": mla.stage_routing,
+    "mla_attention": mla_attention.mla_attention, "merge_attention": mla_attention.merge_attention,
+    "mla_layer": mla_layer.mla_layer})
+
+ON_REQUEST = {name: () for name in OPERATIONS}
+ON_REQUEST.update(losses.ON_REQUEST)
+ON_REQUEST.update({
+    "mla_attention": ("max_logit",), "dsa_indexer": ("scores", "selected"),
+    "mla_layer": ("query", "key", "value", "q_latent", "kv_latent", "k_pe", "attention_output", "attention_lse",
+                  "attention_max_logit", "indexer_index_q", "indexer_index_k", "indexer_index_w",
+                  "indexer_scores", "indexer_indices", "indexer_selected", "row_loss", "row_valid", "log_mass",
+                  "head_sum", "target", "student")})
+
+INTEGERS = ("indices", "indexer_indices")
+FLAGS = ("selected", "row_valid", "indexer_selected", "computes_loss", "warm_up", "attends_all", "lm_loss")
+WITHOUT_GRADIENT = ("topk", "stage_routing")
+
+
+def has_gradient(plumbline):
+    schedule = plumbline.get("schedule", {})
+    return plumbline["op"] not in WITHOUT_GRADIENT and not schedule.get("prefill") and not schedule.get("step")
+
+
+def evaluate(case, dps=60):
+    """Every output and gradient of `case`, computed with `dps` decimal digits; None where anything goes."""
+    with mpmath.workdps(dps):
+        tape.restart()
+        try:
+            return OPERATIONS[case.op](case)
+        finally:
+            tape.restart()
