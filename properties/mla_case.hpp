@@ -16,9 +16,9 @@ struct MlaSizes {
 };
 inline MlaSizes draw_mla_sizes() {
   MlaSizes n{};
-  n.B = support::pick(1, 2), n.S = support::pick(1, 6), n.E = 7, n.H = support::pick(1, 4);
+  n.B = support::pick(1, 2), n.S = support::pick(1, 7), n.E = 7, n.H = support::pick(1, 5);
   n.dn = support::pick(1, 3), n.dr = 2 * support::pick(1, 2), n.dv = support::pick(1, 5);
-  n.Rq = 6, n.Rkv = 5, n.A = support::pick(1, 3), n.e = n.dr + support::pick(0, 2), n.k = support::pick(0, 5);
+  n.Rq = 6, n.Rkv = 5, n.A = support::pick(1, 5), n.e = n.dr + support::pick(0, 2), n.k = support::pick(0, 5);
   n.seed = static_cast<std::uint64_t>(support::pick(0, 1 << 20));
   return n;
 }

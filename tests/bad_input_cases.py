@@ -2,7 +2,6 @@
 
 A Case is held in parts until it is written, so that a mutation can break one thing and leave the rest consistent.
 """
-import copy
 import json
 import os
 import struct
@@ -26,7 +25,8 @@ def values_of(shape, salt):
 
 class Case:
     def __init__(self, op, options=None, tensors=None, arguments=()):
-        self.metadata = {"op": op, "options": options or {}}
+        # A copy through text: two options never share an object that a mutation would change in both.
+        self.metadata = json.loads(json.dumps({"op": op, "options": options or {}}))
         self.tensors = {}  # name -> [dtype, shape, values or raw bytes]
         for salt, (name, what) in enumerate((tensors or {}).items()):
             self.put(name, *what, salt=salt)
@@ -43,7 +43,7 @@ class Case:
         if values is None:
             real = dtype in safetensors_io.FLOATS
             values = values_of(shape, salt) if real else [dtype == "BOOL"] * safetensors_io.count(shape)
-        self.tensors[name] = [dtype, list(shape), values]
+        self.tensors[name] = [dtype, list(shape), values if isinstance(values, bytes) else list(values)]
 
     def header(self):
         header, data = {"__metadata__": {"plumbline": json.dumps(self.metadata)}}, b""
@@ -147,6 +147,16 @@ def arguments(*more):
     return lambda case: case.arguments.extend(more)
 
 
+def instead(*words):
+    """Other arguments than the case's."""
+    return lambda case: case.arguments.__setitem__(slice(None), words)
+
+
+def mentions(name):
+    """For a row's `where`: the line names it, as what is wrong or as what disagrees with it."""
+    return lambda match: name in match.string
+
+
 def all_of(*changes):
     def change(case):
         for each in changes:
@@ -171,7 +181,7 @@ BLOCK_TEACHER = {"in.scores": ([1, 4, 2],), "in.query": ([1, 4, 2, 4],), "in.com
 SLOTS = ("I32", [1, 3, 2], [0, 2, 3, -1, 1, 4])
 
 BASES = {
-    "linear": lambda: Case("linear", {"slice_bounds": [1, 4]},
+    "linear": lambda: Case("linear", {"slice_bounds": [1, 5]},
                            {"in.x": ([3, 4],), "in.weight": ([4, 2, 5],), "in.bias": ([2, 5],)}),
     "rms_norm": lambda: Case("rms_norm", {}, {"in.x": ([3, 4],), "in.weight": ([4],)}),
     "layer_norm": lambda: Case("layer_norm", {}, {"in.x": ([3, 4],), "in.weight": ([4],), "in.bias": ([4],)}),
@@ -217,9 +227,16 @@ BASES = {
     "mla_layer plain": lambda: Case(
         "mla_layer", dict(PROJECTION),
         {"in.x": ([1, 4, 4],), "in.wq": ([4, 2, 4],), **KV_WEIGHTS, "in.wo": ([2, 3, 4],)}),
+    "mla_step": lambda: Case(
+        "mla_step", {**PROJECTION, "indexer": dict(INDEXER)},
+        {"in.x": ([1, 2, 4],), **LATENT_WEIGHTS, **KV_WEIGHTS, "in.wo": ([2, 3, 4],),
+         **{"in.indexer_" + name: what for name, what in INDEX_WEIGHTS.items()},
+         "in.state.length": ("I32", [1], [2]), "in.state.kv_latent": ([1, 4, 3],), "in.state.k_pe": ([1, 4, 2],),
+         "in.state.indexer_index_k": ([1, 4, 4],), "in.state.positions": ("I32", [1, 4], [0, 1, 0, 0]),
+         "in.state.segment_ids": ("I32", [1, 4], [0] * 4)}),
     "stage_routing": lambda: Case("stage_routing", {"use_indexer": True, "sparse": False, "coefficient": 1.0}),
 }
 
 
 def base(name):
-    return copy.deepcopy(BASES[name]())
+    return BASES[name]()

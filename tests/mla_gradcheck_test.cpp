@@ -35,7 +35,9 @@ class Builder {
   }
 };
 
+const Json no_options = Json::object();
 const Json rope = {{"theta", 100.0}, {"dim", 4}};
+const Json sliced = {{"slice_bounds", Json::array({1, 3})}}, rotated = {{"rope", rope}};
 const Json widths = {{"nope_dim", 3}, {"rope_dim", 4}, {"v_dim", 5}, {"rope", rope}};
 
 void expect_right(const char* name, const Problem& problem) {
@@ -71,7 +73,7 @@ TEST(Gradcheck, MlaAttentionAbsorbed) {
 }
 
 TEST(Gradcheck, MergeAttention) {
-  expect_right("merge_attention", Builder(Json::object()).real("outputs", {3, 1, 2, 2, 4}).real("lse", {3, 1, 2, 2})
+  expect_right("merge_attention", Builder(no_options).real("outputs", {3, 1, 2, 2, 4}).real("lse", {3, 1, 2, 2})
                                       .real("sink", {2}).cot("output", {1, 2, 2, 4}).cot("lse", {1, 2, 2}).problem);
 }
 
@@ -81,11 +83,11 @@ TEST(Gradcheck, DsaIndexerOfEveryInput) {
 }
 
 TEST(Gradcheck, NormsRopeAndLinear) {
-  expect_right("rms_norm", Builder(Json::object()).real("x", {2, 3, 5}).real("weight", {5}).cot("y", {2, 3, 5}).problem);
+  expect_right("rms_norm", Builder(no_options).real("x", {2, 3, 5}).real("weight", {5}).cot("y", {2, 3, 5}).problem);
   expect_right("layer_norm",
-               Builder(Json::object()).real("x", {2, 3, 5}).real("weight", {5}).real("bias", {5}).cot("y", {2, 3, 5}).problem);
-  expect_right("rope", Builder({{"rope", rope}}).real("x", {1, 5, 2, 6}).cot("y", {1, 5, 2, 6}).problem);
-  expect_right("linear", Builder({{"slice_bounds", {1, 3}}}).real("x", {4, 3}).real("weight", {3, 2, 5}).real("bias", {2, 5})
+               Builder(no_options).real("x", {2, 3, 5}).real("weight", {5}).real("bias", {5}).cot("y", {2, 3, 5}).problem);
+  expect_right("rope", Builder(rotated).real("x", {1, 5, 2, 6}).cot("y", {1, 5, 2, 6}).problem);
+  expect_right("linear", Builder(sliced).real("x", {4, 3}).real("weight", {3, 2, 5}).real("bias", {2, 5})
                              .cot("y", {4, 2, 2}).problem);
 }
 

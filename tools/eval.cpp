@@ -21,14 +21,14 @@ struct Arguments {
   int threads = 0;  // 0: one for each core
 };
 
-std::vector<std::string> names_in(const std::string& list) {
+std::vector<std::string> names_in(const std::string& list, const char* option) {
   std::vector<std::string> names;
   if (list.empty()) return names;
   for (std::size_t start = 0;;) {
     const std::size_t comma = list.find(',', start);
     const std::string name = list.substr(start, comma - start);
     if (name.empty())
-      throw Error("--outputs", in_quotes(list), "names with commas between them, or all");
+      throw Error(option, in_quotes(list), "entries with commas between them");
     names.push_back(name);
     if (comma == std::string::npos) return names;
     start = comma + 1;
@@ -38,7 +38,7 @@ std::vector<std::string> names_in(const std::string& list) {
 // --rows 0,5,4095: in.row_index, the tokens at which query rows stand.
 StoredTensor row_index_of(const std::string& list) {
   const auto rows = std::make_shared<std::vector<std::int32_t>>();
-  for (const std::string& text : names_in(list)) {
+  for (const std::string& text : names_in(list, "--rows")) {
     std::int32_t row = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), row);
     if (error != std::errc() || end != text.data() + text.size()) {
@@ -95,7 +95,7 @@ void run(const Arguments& arguments) {
       throw Error("--schedule", printable(arguments.schedule, 80), "a JSON object");
     }
   }
-  if (arguments.has_outputs) problem.problem.outputs = names_in(arguments.outputs);
+  if (arguments.has_outputs) problem.problem.outputs = names_in(arguments.outputs, "--outputs");
   if (arguments.has_rows) {
     if (problem.problem.in.count("row_index") > 0) {
       throw Error("--rows", "in.row_index in the case already", "one of them");

@@ -16,7 +16,7 @@ template <class T> class RowBack {
 
   // A row without keys: all of a counted, finite sink's lse is the sink.
   void without_keys(std::int64_t b, std::int64_t t, Array<T>* sink) const {
-    if (sink == nullptr || !cotangents_.lse.given()) return;
+    if (sink == nullptr || !cotangents_.lse.given() || setting_.given_lse.given()) return;
     for (std::int64_t h = 0; h < widths_.heads; ++h) {
       const auto i = static_cast<std::size_t>(h);
       if (!rule_.empty_is_sink(sink_[i])) continue;
@@ -51,6 +51,8 @@ template <class T> void RowBack<T>::summarise(RowHeads<T>& heads, const RowPlace
   const bool need_output = cotangents_.output.given() && !has_output;
   const auto out = static_cast<std::size_t>(widths_.output),
              value = static_cast<std::size_t>(widths_.value);
+  Buffer<T> output(need_output ? delta.size() * value : 0);
+  if (need_output || !has_lse) heads.attend(output, !rule_.counts_sink());  // its own output, whatever lse is given
   for (std::size_t i = 0; i < delta.size() && has_lse; ++i) {
     const HeadState<T>& head = heads.head(i);
     const GivenLse<T> given =
@@ -58,8 +60,6 @@ template <class T> void RowBack<T>::summarise(RowHeads<T>& heads, const RowPlace
                  head.has_sink, head.sink);
     heads.give(i, given.keys, given.all);
   }
-  Buffer<T> output(need_output ? delta.size() * value : 0);
-  if (need_output || !has_lse) heads.attend(output, !rule_.counts_sink());
   if (has_output && cotangents_.output.given()) {
     output.resize(delta.size() * out);
     fetch_heads<T>(setting_.given_output, b, t, place.first, place.last, output);
@@ -71,7 +71,7 @@ template <class T> void RowBack<T>::summarise(RowHeads<T>& heads, const RowPlace
     if (need_output)
       delta[i] = dot<T>(mapped_cotangent.subspan(i * value, value), o.subspan(i * value, value));
     delta[i] = share(Symbol::delta, round_at(Point::delta, delta[i]));
-    if (!cotangents_.lse.given()) continue;
+    if (!cotangents_.lse.given() || has_lse) continue;  // a given lse is a constant
     const T natural = heads.head(i).log_sum_exp(rule_.counts_sink());
     if (natural == infinity<T>() || natural == -infinity<T>()) continue;  // a constant
     lse[i] = rule_.pull_back(

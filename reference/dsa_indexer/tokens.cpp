@@ -22,19 +22,22 @@ std::span<const T> rows_of(const Array<T>& array, std::int64_t first, std::int64
 }  // namespace
 
 template <class T>
-Tokens<T>::Tokens(const Inputs& in, const Options& options, RowNote otherwise) : in_(in), eps_(options.eps) {
-  indexer::checked_k(options.k);
-  check_eps(options.eps);
+Tokens<T>::Tokens(const Inputs& in, const Options& options, RowNote otherwise, const std::string& where) : in_(in), eps_(options.eps) {
+  indexer::checked_k(options.k, where + "k");
+  check_eps(options.eps, where + "eps");
   if (in.mask.row_index.given()) sizes_.set("T", in.mask.row_index.size(0), in.mask.row_index.name);
   if (in.given.indices.given()) {
     sizes_.set("k", *options.k, "option k");
   }
+  sizes_.unify(in_.x, "B S E");
+  if (!in.mask.row_index.given()) sizes_.set("T", sizes_["S"], "S, without in.row_index");
   sizes_.unify_all(in_);
-  if (!sizes_.known("T")) sizes_.set("T", sizes_["S"], "S, without in.row_index");
+  indexer::check_slots(*options.k, sizes_["B"] * sizes_["T"], where + "k");
   visibility_.emplace(options.mask, in.mask, sizes_, Blocks{});
-  rotation_.emplace(options.rope, sizes_["e"]);
+  rotation_.emplace(options.rope, sizes_["e"], where + "rope");
   if (!in.x.notes) in_.x.notes = std::make_shared<const RowNotes>(visibility_->notes(otherwise));
-  in_.q_latent.notes = in_.x.notes;
+  if (in_.q_latent.dtype != Dtype::working) in_.q_latent.notes = in_.x.notes;  // a layer made it, of blank tokens too
+  for (StoredTensor* given : {&in_.given.index_q, &in_.given.index_k, &in_.given.index_w}) given->notes = in_.x.notes;
   to_q_.emplace(in_.wq_b, no_bias_, columns_of(in_.wq_b, std::nullopt, ""));
   to_k_.emplace(in_.wk, no_bias_, columns_of(in_.wk, std::nullopt, ""));
   to_w_.emplace(in_.weights_proj, no_bias_, columns_of(in_.weights_proj, std::nullopt, ""));

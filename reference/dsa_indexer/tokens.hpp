@@ -3,6 +3,7 @@
 // The per-token half of the V3.2 indexer: index_q, index_k, index_w of blocks of tokens, and the way back.
 #pragma once
 #include <optional>
+#include <string>
 
 #include "reference/dsa_indexer/dsa_indexer.hpp"
 #include "reference/linear/contract.hpp"
@@ -16,7 +17,8 @@ template <class T> class Tokens {
  public:
   // Letters of all tensors unified and everything that does not depend on the data checked. `otherwise`: how a
   // token that no real row reads is read.
-  Tokens(const Inputs& in, const Options& options, RowNote otherwise);
+  // `where` stands before the names of options in errors.
+  Tokens(const Inputs& in, const Options& options, RowNote otherwise, const std::string& where = "option ");
 
   const Sizes& sizes() const { return sizes_; }
   const Visibility& visibility() const { return *visibility_; }

@@ -14,7 +14,7 @@ namespace plumbline::layer {
 template <class Name> struct LossOptions : indexer_loss::Options {
   Name preset{};
   bool allow_full_selection = false;
-  std::optional<ScoreScale> named_score_scale;  // absent: the scores are the indexer's own
+  std::optional<ScoreScale> named_score_scale;  // absent: what the indexer names, else the preset's
 
   template <class Visitor> void fields(Visitor& v) {
     v("preset", preset, "sets the fields below");
@@ -29,7 +29,7 @@ template <class Name> struct LossOptions : indexer_loss::Options {
     v("reduction", reduction, "rows to scalar");
     v("coefficient", coefficient, "factor of the loss; 0: no loss");
     v("softmax_scale", softmax_scale, "factor of the teacher's logits");
-    v("score_scale", named_score_scale, "factor of the student's scores; default: the indexer's");
+    v("score_scale", named_score_scale, "factor of the student's scores; default: what the indexer names, else the preset's");
     v("relu", relu, "ReLU in those scores");
     v("allow_full_selection", allow_full_selection, "a sparse loss may select every key");
   }

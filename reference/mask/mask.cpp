@@ -80,13 +80,14 @@ void Visibility::place_rows(const MaskOptions& options, const MaskInputs& inputs
 }
 
 void Visibility::read_tokens(const MaskInputs& inputs) {
-  position_.resize(static_cast<std::size_t>(batch_ * tokens_));
-  segment_.assign(position_.size(), 0);
+  const auto count = static_cast<std::size_t>(batch_ * tokens_);
+  if (inputs.positions.given() || inputs.cu_seqlens.given()) position_.resize(count);
+  if (inputs.segment_ids.given() || inputs.cu_seqlens.given()) segment_.resize(count);
   const bool listed = inputs.positions.given();
   has_positions_ = listed || inputs.cu_seqlens.given();
-  for (std::int64_t b = 0; b < batch_; ++b) {
+  for (std::int64_t b = 0; b < batch_ && (listed || inputs.segment_ids.given()); ++b) {
     for (std::int64_t s = 0; s < tokens_; ++s) {
-      position_[at(b, s)] = listed ? integer_at(inputs.positions, {b, s}) : s;
+      if (listed) position_[at(b, s)] = integer_at(inputs.positions, {b, s});
       if (inputs.segment_ids.given()) segment_[at(b, s)] = integer_at(inputs.segment_ids, {b, s});
     }
   }
@@ -143,6 +144,10 @@ std::int64_t Visibility::block_first(std::int64_t j) const {
 void Visibility::cut_blocks() {
   if (blocks_.grid == Grid::document) {
     if (batch_ != 1) throw Error("option grid", "document with B = " + std::to_string(batch_), "B = 1");
+    if (segment_.empty()) {  // one document: the grids are the same
+      blocks_.grid = Grid::physical;
+      return;
+    }
     std::set<std::int64_t> seen;
     for (std::int64_t first = 0; first < tokens_;) {
       std::int64_t last = first;
@@ -158,7 +163,7 @@ void Visibility::cut_blocks() {
       first = last;
     }
   }
-  for (std::int64_t b = 0; b < batch_; ++b) {
+  for (std::int64_t b = 0; b < batch_ && !segment_.empty(); ++b) {
     for (std::int64_t j = 0; j < block_count(); ++j) {
       const std::int64_t first = block_first(j);
       bool whole = true;
@@ -191,7 +196,7 @@ bool Visibility::see_token(std::int64_t b, std::int64_t r, std::int64_t s) const
 }
 
 bool Visibility::see_block(std::int64_t b, std::int64_t r, std::int64_t j) const {
-  if (whole_[static_cast<std::size_t>(b * block_count() + j)] == 0) return false;
+  if (!whole_.empty() && whole_[static_cast<std::size_t>(b * block_count() + j)] == 0) return false;
   const std::int64_t first = block_first(j);
   if (causal_ && position(b, first) + blocks_.m > position(b, r) + 1) return false;
   return !documents_ || segment(b, first) == segment(b, r);

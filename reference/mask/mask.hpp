@@ -71,11 +71,9 @@ class Visibility {
   std::int64_t keys() const { return blocks_.m > 0 ? block_count() : tokens_; }
   std::int64_t block_count() const;
   std::int64_t row_token(std::int64_t t) const { return token_[static_cast<std::size_t>(t)]; }
-  std::int64_t position(std::int64_t b, std::int64_t s) const { return position_[at(b, s)]; }
-  std::int64_t segment(std::int64_t b, std::int64_t s) const { return segment_[at(b, s)]; }
-  bool padding(std::int64_t b, std::int64_t s) const {
-    return padding_.has_value() && segment_[at(b, s)] == *padding_;
-  }
+  std::int64_t position(std::int64_t b, std::int64_t s) const { return position_.empty() ? s : position_[at(b, s)]; }
+  std::int64_t segment(std::int64_t b, std::int64_t s) const { return segment_.empty() ? 0 : segment_[at(b, s)]; }
+  bool padding(std::int64_t b, std::int64_t s) const { return padding_.has_value() && segment(b, s) == *padding_; }
   std::int64_t block_first(std::int64_t j) const;  // first token of block j
 
   bool real(std::int64_t b, std::int64_t t) const { return real_[static_cast<std::size_t>(b * rows_ + t)] != 0; }
@@ -104,9 +102,9 @@ class Visibility {
   std::optional<std::int64_t> padding_;
   Blocks blocks_;
   std::vector<std::int64_t> token_;              // [T]
-  std::vector<std::int64_t> position_, segment_;  // [B, S]
+  std::vector<std::int64_t> position_, segment_;  // [B, S]; empty: 0 ... S-1, and one segment
   std::vector<std::int64_t> first_;              // document grid: first token of each block
-  std::vector<char> whole_;                      // [B, N] all tokens of one segment, none padding
+  std::vector<char> whole_;                      // [B, N] one segment, none padding; empty: all blocks are
   std::vector<char> real_;                       // [B, T]
   StoredTensor valid_, plane_;
 };

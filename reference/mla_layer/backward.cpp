@@ -97,9 +97,11 @@ template <class T> Gradients<T> Layer<T>::backward(const Cotangents& cotangents)
     indexer_loss::Cotangents through_loss;
     through_loss.loss = cotangents.loss;
     auto loss = indexer_loss::backward<T>(in, loss_options(), run_, loss_sizes, through_loss);
-    scatter_rows(loss.index_q, dq);
-    scatter_rows(loss.index_w, dw);
-    dk = std::move(loss.index_k);
+    if (!in_.indexer.given.scores.given()) {  // given scores are constants
+      scatter_rows(loss.index_q, dq);
+      scatter_rows(loss.index_w, dw);
+      dk = std::move(loss.index_k);
+    }
   }
   indexer_->pull_back(run_, dq, dk, dw, grad.indexer);
   return grad;

@@ -31,7 +31,7 @@ template <class T> StoredTensor head_of(const Array<T>& cache, std::int64_t leng
 StoredTensor among_all(const StoredTensor& x, std::int64_t before) {
   StoredTensor whole = x;
   RowNotes notes(place(before), RowNote::blank);
-  notes.resize(place(before + x.size(1)), RowNote::as_stored);
+  for (std::int64_t s = 0; s < x.size(1); ++s) notes.push_back(x.notes ? (*x.notes)[place(s)] : RowNote::as_stored);
   whole.shape[1] += before;
   whole.notes = std::make_shared<const RowNotes>(std::move(notes));
   const std::size_t bytes = x.dtype == Dtype::working ? x.element_bytes : size_of(x.dtype);
@@ -138,14 +138,13 @@ Outputs<T> advance(const Inputs& weights, const Options& options, const Run& run
   const std::int64_t before = cache.length, fresh = tokens.x.size(1);
   const StoredTensor positions = row_of_integers(tokens.positions, "positions");
   const StoredTensor segments = row_of_integers(tokens.segments, "segment_ids");
+  check_indexer(weights, options);
   NewTokens now = tokens;
-  if (options.mask.padding_segment) {
-    RowNotes notes;
-    for (const std::int32_t segment : tokens.segments) {
-      notes.push_back(segment == *options.mask.padding_segment ? RowNote::blank : RowNote::as_stored);
-    }
-    now.x.notes = std::make_shared<const RowNotes>(std::move(notes));
+  RowNotes notes = tokens.x.notes ? *tokens.x.notes : RowNotes(place(fresh), RowNote::as_stored);
+  for (std::size_t i = 0; i < notes.size(); ++i) {
+    if (options.mask.padding_segment && tokens.segments[i] == *options.mask.padding_segment) notes[i] = RowNote::blank;
   }
+  now.x.notes = std::make_shared<const RowNotes>(std::move(notes));
 
   // The new tokens enter the caches.
   mla_projection::Inputs projected = weights.projection;
@@ -164,12 +163,11 @@ Outputs<T> advance(const Inputs& weights, const Options& options, const Run& run
   if (options.indexer) {
     dsa_indexer::Inputs in = weights.indexer;
     in.x = now.x;
-    if (!in.x.notes) in.x.notes = std::make_shared<const RowNotes>(place(fresh), RowNote::as_stored);
     in.mask.positions = positions;
     in.mask.segment_ids = segments;
     dsa_indexer::Options choice = *options.indexer;
     choice.mask = options.mask;
-    const dsa_indexer::Tokens<T> index(in, choice, RowNote::as_stored);
+    const dsa_indexer::Tokens<T> index(in, choice, RowNote::as_stored, "option indexer.");
     Array<T> keys(index.sizes().shape("B S e"));
     index.make_k(run, index.all(), keys);
     std::copy(keys.values.begin(), keys.values.end(), cache.index_k.values.begin() + before * cache.index_k.shape[2]);
@@ -180,7 +178,7 @@ Outputs<T> advance(const Inputs& weights, const Options& options, const Run& run
 
   // The whole layer over everything so far, its caches given.
   Inputs in = weights;
-  in.projection.x = among_all(tokens.x, before);
+  in.projection.x = among_all(now.x, before);
   in.projection.given_kv_latent = head_of(cache.kv_latent, cache.length, "state.kv_latent");
   in.projection.given_k_pe = head_of(cache.k_pe, cache.length, "state.k_pe");
   if (options.indexer) in.indexer.given.index_k = head_of(cache.index_k, cache.length, "state.indexer_index_k");

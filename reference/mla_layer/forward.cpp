@@ -50,10 +50,12 @@ template <class T> Outputs<T> in_calls(const Inputs& in, const Options& options,
   sizes.set("dn", options.projection.nope_dim.value_or(0), "option nope_dim");
   sizes.set("dr", options.projection.rope_dim.value_or(0), "option rope_dim");
   sizes.set("dv", options.projection.v_dim.value_or(0), "option v_dim");
+  sizes.unify(named.projection.x, "B S E");
+  if (!in.mask.row_index.given()) sizes.set("T", sizes["S"], "S, without in.row_index");
   sizes.unify_all(named);
-  if (!sizes.known("T")) sizes.set("T", sizes["S"], "S, without in.row_index");
   const Visibility seen(options.mask, in.mask, sizes, Blocks{});
   const std::int64_t tokens = sizes["S"];
+  const RowNotes notes = seen.notes(RowNote::blank);
   Options inner = options;  // whole sequences of segment ids are kept, so documents are said, not inferred
   inner.mask.documents = options.mask.documents.value_or(in.mask.segment_ids.given() || in.mask.cu_seqlens.given());
   inner.mask.query_offset.reset();
@@ -73,6 +75,8 @@ template <class T> Outputs<T> in_calls(const Inputs& in, const Options& options,
       NewTokens now;
       now.x = at_first(in.projection.x, b);
       now.x = at_rows(now.x, first, count);
+      const auto from = notes.begin() + b * tokens + first;
+      now.x.notes = std::make_shared<const RowNotes>(from, from + count);
       std::vector<std::int64_t> rows;
       std::vector<std::int32_t> standing;
       for (std::int64_t s = first; s < first + count; ++s) {

@@ -16,21 +16,15 @@ void exclude(const StoredTensor& tensor) {
   if (tensor.given()) throw Error(tensor.name, "the tensor", "none: option indexer is null");
 }
 
-// Rows that are blank already (tokens whose caches are given) stay so.
-std::shared_ptr<const RowNotes> both(const std::shared_ptr<const RowNotes>& before,
-                                     const std::shared_ptr<const RowNotes>& notes) {
-  if (!before) return notes;
-  RowNotes merged = *notes;
-  for (std::size_t i = 0; i < merged.size(); ++i) {
-    if ((*before)[i] == RowNote::blank) merged[i] = RowNote::blank;
-  }
-  return std::make_shared<const RowNotes>(std::move(merged));
-}
+}  // namespace
 
 void check_indexer(const Inputs& in, const Options& options) {
   const dsa_indexer::Inputs& weights = in.indexer;
   if (options.loss && !options.indexer) {
     throw Error("option loss", "a loss without option indexer", "an indexer, or loss null");
+  }
+  if (options.loss && options.loss->teacher != indexer_loss::Teacher::own) {
+    throw Error("option loss.teacher", "a joint teacher", "own: window and sink stand beside compressed blocks only");
   }
   if (!options.indexer) {
     for (const StoredTensor* weight : {&weights.wq_b, &weights.wk, &weights.k_norm_weight, &weights.k_norm_bias,
@@ -52,8 +46,6 @@ void check_indexer(const Inputs& in, const Options& options) {
   }
 }
 
-}  // namespace
-
 template <class T>
 Layer<T>::Layer(const Inputs& in, const Options& options, const Run& run) : in_(in), options_(options), run_(run) {
   check_indexer(in_, options_);
@@ -64,8 +56,9 @@ Layer<T>::Layer(const Inputs& in, const Options& options, const Run& run) : in_(
   width("dn", options.projection.nope_dim, "option nope_dim");
   width("dr", options.projection.rope_dim, "option rope_dim");
   width("dv", options.projection.v_dim, "option v_dim");
+  sizes_.unify(in_.projection.x, "B S E");
+  if (!in_.mask.row_index.given()) sizes_.set("T", sizes_["S"], "S, without in.row_index");
   sizes_.unify_all(in_);
-  if (!sizes_.known("T")) sizes_.set("T", sizes_["S"], "S, without in.row_index");
   visibility_.emplace(options.mask, in_.mask, sizes_, Blocks{});
   notes_ = std::make_shared<const RowNotes>(visibility_->notes(RowNote::blank));
 
@@ -82,11 +75,16 @@ Layer<T>::Layer(const Inputs& in, const Options& options, const Run& run) : in_(
   at.shape = {sizes_["B"], sizes_["S"]};
   at.stride = row_major(at.shape);
   at.present = true;
-  in_.projection.x.notes = both(in.projection.x.notes, notes_);
+  if (!in.projection.x.notes) in_.projection.x.notes = notes_;  // a call over caches says itself what it reads
+  for (StoredTensor* given : {&in_.projection.given_q_latent, &in_.projection.given_kv_latent,
+                              &in_.projection.given_k_pe, &in_.given_query, &in_.given_key, &in_.given_value}) {
+    given->notes = notes_;
+  }
   projection_.emplace(in_.projection, options.projection, run.schedule.sliced);
 
   if (options.indexer) {
-    indexer::checked_k(options.indexer->k);
+    indexer::check_slots(indexer::checked_k(options.indexer->k, "option indexer.k"), sizes_["B"] * sizes_["T"],
+                         "option indexer.k");
     const bool sparse = options.loss && options.loss->sparse;
     layer::check_selection(computes_loss(), sparse, options.loss && options.loss->allow_full_selection,
                            *options.indexer->k, sizes_["S"], "S");
@@ -208,7 +206,7 @@ template <class T> void Layer<T>::index() {
   indexer_in_->mask = in_.mask;
   dsa_indexer::Options options = *options_.indexer;
   options.mask = options_.mask;
-  indexer_.emplace(*indexer_in_, options, RowNote::blank);
+  indexer_.emplace(*indexer_in_, options, RowNote::blank, "option indexer.");
   out_.indexer_index_q = Array<T>(indexer_->sizes().shape("B S A e"));
   out_.indexer_index_k = Array<T>(indexer_->sizes().shape("B S e"));
   out_.indexer_index_w = Array<T>(indexer_->sizes().shape("B S A"));
@@ -304,16 +302,22 @@ template <class T> void Layer<T>::write_output() {
 template <class T> indexer_loss::Options Layer<T>::loss_options() const {
   indexer_loss::Options options = *options_.loss;
   options.mask = options_.mask;
-  options.score_scale = options_.loss->named_score_scale.value_or(options_.indexer->score_scale);
+  // Named by the loss, else by the indexer, else the preset's.
+  const std::optional<ScoreScale> &own = options_.loss->named_score_scale, &indexers = options_.indexer->named_score_scale;
+  options.score_scale = own ? *own : indexers.value_or(options_.loss->score_scale);
   return options;
 }
 
 // The loss sees the indexer's rows, the main queries and keys, and the selection if it is sparse.
 template <class T> indexer_loss::Tensors Layer<T>::loss_tensors(Sizes& sizes) const {
   indexer_loss::Tensors in;
-  in.index_q = view(index_q_rows_, "index_q");
-  in.index_k = index_k_view_;
-  in.index_w = view(index_w_rows_, "index_w");
+  if (in_.indexer.given.scores.given()) {
+    in.scores = in_.indexer.given.scores;
+  } else {
+    in.index_q = view(index_q_rows_, "index_q");
+    in.index_k = index_k_view_;
+    in.index_w = view(index_w_rows_, "index_w");
+  }
   in.query = view(query_rows_, "query");
   in.key = view(out_.key, "key");
   in.mask = in_.mask;
@@ -334,13 +338,13 @@ template <class T> indexer_loss::Tensors Layer<T>::loss_tensors(Sizes& sizes) co
 
 template <class T> void Layer<T>::take_loss() {
   out_.loss = Array<T>(Shape{});
-  if (!computes_loss()) return;
+  if (!takes_loss()) return;
   gather_rows(out_.indexer_index_q, index_q_rows_);
   gather_rows(out_.indexer_index_w, index_w_rows_);
   Sizes sizes;
   const indexer_loss::Tensors in = loss_tensors(sizes);
   auto out = indexer_loss::forward<T>(in, loss_options(), run_, sizes);
-  out_.loss = std::move(out.loss);
+  if (computes_loss()) out_.loss = std::move(out.loss);
   out_.row_loss = std::move(out.row_loss);
   out_.row_valid = std::move(out.row_valid);
   out_.log_mass = std::move(out.log_mass);

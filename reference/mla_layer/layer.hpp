@@ -11,6 +11,9 @@
 
 namespace plumbline::mla_layer {
 
+// Which indexer tensors belong to which options.
+void check_indexer(const Inputs& in, const Options& options);
+
 template <class T> class Layer {
  public:
   // Checks everything that does not depend on the data and places the rows.
@@ -24,7 +27,15 @@ template <class T> class Layer {
   Runs runs_of(bool rows_only) const;
   bool wants(std::string_view name) const { return run_.wants(name); }
   bool computes_loss() const { return options_.loss && options_.loss->coefficient > 0; }
-  bool expands() const { return !run_.schedule.absorbed || computes_loss() || wants("key") || wants("value"); }
+  bool takes_loss() const {  // also at coefficient 0, for its outputs on request
+    if (!options_.loss) return false;
+    bool wanted = computes_loss();
+    for (const char* name : {"row_loss", "row_valid", "log_mass", "head_sum", "target", "student"}) {
+      wanted = wanted || wants(name);
+    }
+    return wanted;
+  }
+  bool expands() const { return !run_.schedule.absorbed || takes_loss() || wants("key") || wants("value"); }
 
   void project();       // latents, queries, keys, values
   void index();         // the indexer's tokens and its selection

@@ -20,10 +20,13 @@ using LossOptions = layer::LossOptions<Preset>;
 
 // The options of dsa_indexer; its mask is the layer's.
 struct IndexerOptions : dsa_indexer::Options {
+  std::optional<ScoreScale> named_score_scale;
+
   template <class Visitor> void fields(Visitor& v) {
     v("k", k, "tokens to select; required");
     v("tie", tie, "equal scores: exactly k, lower index first; or every score >= the k-th");
-    v("score_scale", score_scale, "factor of the score: (A e)^-1/2, e^-1/2 or 1");
+    v("score_scale", named_score_scale, "factor of the score: (A e)^-1/2 (default), e^-1/2 or 1; the loss takes it too");
+    v.prepare([this] { score_scale = named_score_scale.value_or(ScoreScale::heads_and_dim); });
     v("eps", eps, "of the layer norm of the keys");
     v("rope", rope, "rotary embedding of queries and keys; required");
   }

@@ -1,5 +1,7 @@
 #include "reference/mla_step/mla_step.hpp"
 
+#include <algorithm>
+
 #include "reference/error.hpp"
 
 namespace plumbline::mla_step {
@@ -12,6 +14,12 @@ void need(const StoredTensor& tensor, const char* name, const char* what) {
 }
 
 Sizes checked(const Inputs& in, const mla_layer::Options& options) {
+  const MaskInputs& refused = in.refused;
+  for (const StoredTensor* tensor :
+       {&refused.valid, &refused.row_mask, &refused.mask, &refused.row_index, &refused.cu_seqlens}) {
+    if (tensor->given()) throw Error(tensor->name, "the tensor", "none: a call of a server does not take it");
+  }
+  mla_layer::check_indexer(in.layer, options);
   if (options.loss) throw Error("option loss", "a loss", "null: a call of a server has no loss");
   if (!options.mask.causal) throw Error("option mask.causal", "false", "true: later tokens are not there");
   if (options.mask.query_offset) {
@@ -48,17 +56,27 @@ Sizes checked(const Inputs& in, const mla_layer::Options& options) {
 
 // The live part of one sequence's caches.
 template <class T>
-mla_layer::Cache<T> cache_of(const Inputs& in, const Sizes& sizes, std::int64_t b, bool with_index) {
+mla_layer::Cache<T> cache_of(const Inputs& in, const mla_layer::Options& options, const Sizes& sizes, std::int64_t b,
+                             const std::vector<std::int32_t>& documents) {
   mla_layer::Cache<T> cache;
   const std::int64_t capacity = sizes["P"];
   cache.length = integer_at(in.length, {b});
+  // A live token that no new row sees (another document, padding) may hold anything.
+  const auto seen = [&](std::int64_t s) {
+    const auto segment = static_cast<std::int32_t>(integer_at(in.old_segments, {b, s}));
+    if (options.mask.padding_segment && segment == *options.mask.padding_segment) return false;
+    return !options.mask.documents.value_or(true) ||
+           std::find(documents.begin(), documents.end(), segment) != documents.end();
+  };
   const auto read = [&](const StoredTensor& from, Array<T>& to, std::int64_t width) {
     to = Array<T>({1, capacity, width});
-    for (std::int64_t s = 0; s < cache.length; ++s) fetch<T>(from, {b, s}, to.row({0, s}, width));
+    StoredTensor unseen = from;
+    unseen.nonfinite = NonFinite::allow;
+    for (std::int64_t s = 0; s < cache.length; ++s) fetch<T>(seen(s) ? from : unseen, {b, s}, to.row({0, s}, width));
   };
   read(in.kv_latent, cache.kv_latent, sizes["Rkv"]);
   read(in.k_pe, cache.k_pe, sizes["dr"]);
-  if (with_index) read(in.index_k, cache.index_k, sizes["e"]);
+  if (options.indexer) read(in.index_k, cache.index_k, sizes["e"]);
   for (std::int64_t s = 0; s < cache.length; ++s) {
     cache.positions.push_back(static_cast<std::int32_t>(integer_at(in.old_positions, {b, s})));
     cache.segments.push_back(static_cast<std::int32_t>(integer_at(in.old_segments, {b, s})));
@@ -89,8 +107,7 @@ template <class T> Outputs<T> Op::forward(const Inputs& in, const Options& optio
   std::vector<std::int64_t> rows(place(fresh));
   for (std::int64_t i = 0; i < fresh; ++i) rows[place(i)] = i;
   for (std::int64_t b = 0; b < batch; ++b) {
-    mla_layer::Cache<T> cache = cache_of<T>(in, sizes, b, options.indexer.has_value());
-    const std::int64_t before = cache.length;
+    const std::int64_t before = integer_at(in.length, {b});
     mla_layer::NewTokens now;
     now.x = at_rows(at_first(in.layer.projection.x, b), 0, fresh);
     for (std::int64_t i = 0; i < fresh; ++i) {
@@ -99,6 +116,11 @@ template <class T> Outputs<T> Op::forward(const Inputs& in, const Options& optio
       now.segments.push_back(
           static_cast<std::int32_t>(in.segment_ids.given() ? integer_at(in.segment_ids, {b, i}) : 0));
     }
+    std::vector<std::int32_t> rows_of = now.segments;
+    std::erase_if(rows_of, [&](std::int32_t s) {
+      return options.mask.padding_segment && s == *options.mask.padding_segment;
+    });
+    mla_layer::Cache<T> cache = cache_of<T>(in, options, sizes, b, rows_of);
     if (fresh > 0) {
       auto part = mla_layer::advance<T>(in.layer, inner, run, now, {}, cache);
       mla_layer::place_outputs<T>(part, out.layer, b, rows, 0, before);

@@ -15,10 +15,16 @@ namespace plumbline::mla_step {
 struct Inputs {
   mla_layer::Inputs layer;
   StoredTensor positions, segment_ids;
+  MaskInputs refused;
   StoredTensor length, kv_latent, k_pe, index_k, old_positions, old_segments;
 
   template <class Visitor> void fields(Visitor& v) {
     v.required("x", layer.projection.x, "B L E", "new tokens");
+    v.booleans("valid", refused.valid, "B L P", "not taken: what later calls see cannot depend on it");
+    v.booleans("row_mask", refused.row_mask, "B L", "not taken");
+    v.optional("mask", refused.mask, "B L P", "not taken");
+    v.integers("row_index", refused.row_index, "L", "not taken");
+    v.integers("cu_seqlens", refused.cu_seqlens, "n+1", "not taken: positions and segment_ids say it");
     v.integers("positions", positions, "B L", "their positions; default length[b] + i");
     v.integers("segment_ids", segment_ids, "B L", "their documents; default 0");
     v.integers("state.length", length, "B", "tokens in the caches of each sequence; required");

@@ -19,6 +19,8 @@ namespace plumbline {
 Run make_run(const Operation& operation, const Problem& problem, const Evaluation& how);
 // The tensors of problem.given that stand for outputs; Error for any other that `taken` does not hold.
 Tensors given_outputs(const Operation& operation, const Problem& problem, bool allowed);
+// Error for a cotangent that the operation does not take, read or not.
+void check_cotangents(const Operation& operation, const Problem& problem);
 // Cotangents of given outputs are those of constants; Error when none is left and the operation has no loss.
 Tensors live_cotangents(const Operation& operation, const Problem& problem, const Tensors& given);
 
@@ -156,6 +158,7 @@ template <class Op> class OperationOf final : public Operation {
     in.fields(binder);
     binder.finish(From::in, {});
     binder.finish(From::given, replaced_names);
+    check_cotangents(*this, problem);
 
     Result result;
     if (how.forward) {

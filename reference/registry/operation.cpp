@@ -71,15 +71,23 @@ Tensors given_outputs(const Operation& operation, const Problem& problem, bool a
   return outputs;
 }
 
-Tensors live_cotangents(const Operation& operation, const Problem& problem, const Tensors& given) {
-  static constexpr double zero = 0;
-  Tensors live;
+void check_cotangents(const Operation& operation, const Problem& problem) {
   std::vector<std::string> names;
   for (const TensorInfo& info : operation.cotangents) names.push_back(info.name);
   for (const auto& [name, tensor] : problem.cot) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       throw Error("cot." + name, "a cotangent the operation does not take", "one of " + joined(names));
     }
+    TensorBinder::check_kind(tensor, name, Kind::real);
+  }
+}
+
+Tensors live_cotangents(const Operation& operation, const Problem& problem, const Tensors& given) {
+  static constexpr double zero = 0;
+  Tensors live;
+  std::vector<std::string> names;
+  for (const TensorInfo& info : operation.cotangents) names.push_back(info.name);
+  for (const auto& [name, tensor] : problem.cot) {
     StoredTensor used = tensor;
     if (given.find(name) != given.end()) {
       used.data = reinterpret_cast<const std::byte*>(&zero);

@@ -59,7 +59,7 @@ template <class U> const Array<U>& ValueCollector::replaced(std::string_view nam
       index[axis] = static_cast<std::int64_t>(rest % static_cast<std::size_t>(array.shape[axis]));
       rest /= static_cast<std::size_t>(array.shape[axis]);
     }
-    if constexpr (kind_of<U>() == Kind::real) array.values[i] = Fetch<U>::one(tensor, index);
+    if constexpr (kind_of<U>() == Kind::real) array.values[i] = Fetch<U>::element(tensor, index);
     if constexpr (kind_of<U>() == Kind::integer) array.values[i] = static_cast<U>(integer_at(tensor, Index(index)));
     if constexpr (kind_of<U>() == Kind::boolean) array.values[i] = boolean_at(tensor, Index(index)) ? 1 : 0;
   }

@@ -73,7 +73,29 @@ Shape Sizes::shape(std::string_view letters) const {
     for (const Term& term : parse(axis)) size += term.factor * (term.letter.empty() ? 1 : (*this)[term.letter]);
     shape.push_back(size);
   }
+  check_held(shape, letters);
   return shape;
+}
+
+// An output of these letters must fit a file and, unless it is empty, a large machine; whoever set the largest letter
+// is named.
+void Sizes::check_held(const Shape& shape, std::string_view letters) const {
+  constexpr double most = 0x1p40, most_bytes = 0x1p60;
+  double nonzero = 1, all = 1;
+  for (const std::int64_t size : shape) {
+    nonzero *= size == 0 ? 1 : static_cast<double>(size);
+    all *= static_cast<double>(size);
+  }
+  if (all <= most && nonzero <= most_bytes / sizeof(double)) return;
+  const Size* largest = nullptr;
+  for (const std::string& axis : split_at(letters, ' ')) {
+    for (const Term& term : parse(axis)) {
+      const auto found = sizes_.find(term.letter);
+      if (found != sizes_.end() && (largest == nullptr || found->second.size > largest->size)) largest = &found->second;
+    }
+  }
+  throw Error(largest == nullptr ? "shape" : largest->why, "sizes that make an output " + to_string(shape),
+              "one that can be held: at most 2^40 numbers");
 }
 
 void Sizes::unify(const StoredTensor& tensor, std::string_view letters) {

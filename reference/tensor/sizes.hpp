@@ -34,6 +34,7 @@ class Sizes {
   }
 
  private:
+  void check_held(const Shape& shape, std::string_view letters) const;
   struct Size {
     std::int64_t size;
     std::string why;

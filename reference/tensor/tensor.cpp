@@ -8,17 +8,16 @@
 namespace plumbline {
 
 std::int64_t count_of(const Shape& shape) {
-  std::int64_t count = 1;
+  std::int64_t count = 1;  // of the axes that are not empty, so that strides fit too
   bool overflow = false, zero = false;
   for (const std::int64_t size : shape) {
     zero = zero || size == 0;
-    overflow = __builtin_mul_overflow(count, size, &count) || overflow;
+    if (size != 0) overflow = __builtin_mul_overflow(count, size, &count) || overflow;
   }
-  if (zero) return 0;
   if (overflow || count < 0) {
     throw Error("shape", to_string(shape), "sizes whose product fits 63 bits");
   }
-  return count;
+  return zero ? 0 : count;
 }
 
 Shape row_major(const Shape& shape) {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "reference/error.hpp"
+#include "reference/indexer/selection_rows.hpp"
 #include "reference/numeric/decisions.hpp"
 
 namespace plumbline {
@@ -59,9 +60,7 @@ template <class T> T score_at(const Inputs& in, const Options& options, std::int
 }  // namespace
 
 template <class T> Outputs<T> Op::forward(const Inputs& inputs, const Options& options, const Run& run) {
-  if (!options.k) throw Error("option k", "nothing", "the number of keys to select, k >= 0");
-  const std::int64_t k = *options.k;
-  if (k < 0) throw Error("option k", std::to_string(k), "k >= 0");
+  const std::int64_t k = indexer::checked_k(options.k);
   const bool blocks = options.keys == Keys::blocks;
   if (blocks && !options.m) throw Error("option m", "nothing", "the number of tokens per block, m >= 1");
   if (blocks && *options.m < 1) throw Error("option m", std::to_string(*options.m), "m >= 1");
@@ -73,11 +72,7 @@ template <class T> Outputs<T> Op::forward(const Inputs& inputs, const Options& o
   const Visibility visibility(options.mask, in.mask, sizes, Blocks{blocks ? *options.m : 0, options.grid},
                               options.tokens);
   sizes.set("K", visibility.keys(), blocks ? "the blocks of the grid" : "S");
-  constexpr std::int64_t most = std::int64_t{1} << 31;
-  if (const std::int64_t rows = sizes["B"] * sizes["T"]; rows > 0 && k > most / rows) {
-    throw Error("option k", std::to_string(k) + " for " + std::to_string(rows) + " rows",
-                "an output that can be held: B T k <= 2^31");
-  }
+  indexer::check_slots(k, sizes["B"] * sizes["T"]);
 
   Outputs<T> out;
   out.indices = Array<std::int32_t>({sizes["B"], sizes["T"], k}, -1);

@@ -1,12 +1,11 @@
-"""Truth for linear, rms_norm, layer_norm, rope, mla_projection, dsa_indexer and stage_routing.
+"""Truth for linear, rms_norm, layer_norm, rope, mla_projection and stage_routing.
 
 Forward in plain loops, gradients from the tape; written from the text of the specification only.
 """
 import mpmath
 
 import tape
-from case import BadCase, Rows, number, real
-from losses import score_factor
+from case import BadCase, number, real
 from safetensors_io import count
 from tape import Leaves, constant, dot, value
 
@@ -303,13 +302,14 @@ class Projection:
         return out
 
 
-def per_token(shape, make, exempt=False):
-    """All tokens in order; with `exempt`, None where something hidden that is not finite would be read."""
+def per_token(shape, make, exempt=False, read=None):
+    """All tokens in order; with `exempt`, None where something hidden that is not finite would be read,
+    and at tokens outside the set `read`."""
     out, inner = [], count(shape[2:])
     for b in range(shape[0]):
         for s in range(shape[1]):
             try:
-                out += make(b, s)
+                out += [None] * inner if read is not None and (b, s) not in read else make(b, s)
             except BadCase:
                 if not exempt:
                     raise
@@ -330,130 +330,6 @@ def mla_projection(case):
     tape.backward()
     result.update(leaf.gradients(("x",) + WEIGHTS))
     return result
-
-
-# ---------------------------------------------------------------------------------------------------
-# dsa_indexer
-# ---------------------------------------------------------------------------------------------------
-
-INDEXER_WEIGHTS = ("wq_b", "wk", "k_norm_weight", "k_norm_bias", "weights_proj")
-
-
-class Indexer:
-    """prefix "" for the operation, "indexer_" for the stage of a layer; x and q_latent give token rows."""
-
-    def __init__(self, case, leaf, options, rows, position, x, q_latent, prefix=""):
-        self.case, self.leaf, self.o, self.rows, self.prefix = case, leaf, options, rows, prefix
-        self.position, self.x, self.q_latent = position, x, q_latent
-        self.Rq, self.A, self.e = case.shape("in.%swq_b" % prefix)
-        self.turn = Rope(options["rope"], self.e, "leading", "half")
-        self.eps = positive(options, "eps", 1e-6)
-        self.factor = score_factor(options, self.A, self.e)
-        self.kept = {}
-
-    def _once(self, what, b, s, width, make):
-        key = (what, b, s)
-        if key not in self.kept:
-            name = "given." + self.prefix + what
-            if self.case.has(name):
-                begin = (b * self.rows.S + s) * width
-                self.kept[key] = [constant(self.case, name, begin + n) for n in range(width)]
-            else:
-                self.kept[key] = make()
-        return self.kept[key]
-
-    def _times(self, x, weight, columns, width):
-        return [dot(x, self.leaf.row(self.prefix + weight, n, len(x), width)) for n in columns]
-
-    def index_q(self, b, s):
-        def make():
-            out = []
-            for a in range(self.A):
-                out += self.turn(self._times(self.q_latent(b, s), "wq_b", range(a * self.e, (a + 1) * self.e),
-                                             self.A * self.e), self.position(b, s))
-            return out
-        return self._once("index_q", b, s, self.A * self.e, make)
-
-    def index_k(self, b, s):
-        def make():
-            k = self._times(self.x(b, s), "wk", range(self.e), self.e)
-            k = centred(k, self.eps, self.leaf.row(self.prefix + "k_norm_weight", 0, self.e),
-                        self.leaf.row(self.prefix + "k_norm_bias", 0, self.e))
-            return self.turn(k, self.position(b, s))
-        return self._once("index_k", b, s, self.e, make)
-
-    def index_w(self, b, s):
-        return self._once("index_w", b, s, self.A,
-                          lambda: self._times(self.x(b, s), "weights_proj", range(self.A), self.A))
-
-    def score(self, b, t, s):
-        if self.case.has("given.%sscores" % self.prefix):
-            return constant(self.case, "given.%sscores" % self.prefix, (b * self.rows.T + t) * self.rows.S + s)
-        r = self.rows.token[t]
-        q, k, w = self.index_q(b, r), self.index_k(b, s), self.index_w(b, r)
-        return dot(w, [tape.relu(dot(q[a * self.e:(a + 1) * self.e], k)) for a in range(self.A)]) * self.factor
-
-    def select(self):
-        """scores (flat, -inf where hidden), indices, selected."""
-        rows, k = self.rows, self.o["k"]
-        scores, indices, selected = [], [], []
-        for b in range(rows.B):
-            for t in range(rows.T):
-                seen = rows.visible(b, t) if rows.is_real(b, t) else []
-                z = {s: self.score(b, t, s) for s in seen}
-                scores += [z.get(s, -mpmath.inf) for s in range(rows.S)]
-                order = sorted(seen, key=lambda s: (-value(z[s]), s))
-                best = order[:k]
-                chosen = set(best)
-                if self.o.get("tie", "lowest_index") == "threshold" and best:
-                    chosen = {s for s in seen if value(z[s]) >= value(z[best[-1]])}
-                indices += best + [-1] * (k - len(best))
-                selected += [s in chosen for s in range(rows.S)]
-        return scores, indices, selected
-
-    def outputs(self):
-        B, S = self.rows.B, self.rows.S
-        return {"index_q": ((B, S, self.A, self.e), self.index_q), "index_k": ((B, S, self.e), self.index_k),
-                "index_w": ((B, S, self.A), self.index_w)}
-
-
-def dsa_indexer(case):
-    leaf = Leaves(case)
-    B, S, E = case.shape("in.x")
-    T = case.shape("in.row_index")[0] if case.has("in.row_index") else S
-    rows = Rows(case, B, T, False, [S], S)
-    Rq = case.shape("in.q_latent")[2]
-    indexer = Indexer(case, leaf, case.options, rows, lambda b, s: rows.position[b][s],
-                      lambda b, s: leaf.row("x", (b * S + s) * E, E),
-                      lambda b, s: leaf.row("q_latent", (b * S + s) * Rq, Rq))
-    scores, indices, selected = indexer.select()
-    if case.has("given.indices"):
-        indices = list(case.value("given.indices"))
-        selected = selected_of(indices, B, T, S, rows)
-    if case.has("given.selected"):
-        selected = list(case.value("given.selected"))
-    seed_all(case, "scores", scores)
-    result = {"out.scores": ((B, T, S), plain(scores)), "out.indices": ((B, T, case.options["k"]), indices),
-              "out.selected": ((B, T, S), selected)}
-    for name, (shape, make) in indexer.outputs().items():
-        values = per_token(shape, make, True)
-        seed_all(case, name, values)
-        result["out." + name] = (shape, plain(values))
-    tape.backward()
-    result.update(leaf.gradients(("x", "q_latent") + INDEXER_WEIGHTS))
-    return result
-
-
-def selected_of(indices, B, T, S, rows):
-    """The set that a list of indices names, visible keys of real rows only."""
-    k = len(indices) // (B * T) if B * T else 0
-    out = []
-    for b in range(B):
-        for t in range(T):
-            seen = set(rows.visible(b, t)) if rows.is_real(b, t) else set()
-            named = set(indices[(b * T + t) * k:(b * T + t + 1) * k]) & seen
-            out += [s in named for s in range(S)]
-    return out
 
 
 # ---------------------------------------------------------------------------------------------------

@@ -211,10 +211,6 @@ def mla_attention(case):
                           kept("key", key), kept("val", val), lambda b, t: chosen_keys(case, rows, b, t),
                           Sink(case, leaf), o)
     output, lse, largest = attention.run()
-    if attention.given_lse:
-        lse = whole(case, attention.given_lse, lse, rows, H, 1)
-    if attention.given_output:
-        output = whole(case, attention.given_output, output, rows, H, dv)
     seed_all(case, "output", output)
     seed_all(case, "lse", lse)
     result = {"out.output": ((B, T, H, dv), plain(output)), "out.lse": ((B, T, H), plain(lse)),
@@ -222,11 +218,6 @@ def mla_attention(case):
     tape.backward()
     result.update(leaf.gradients(names))
     return result
-
-
-def whole(case, name, computed, rows, H, width):
-    """Nothing to add in rows that were computed from the given tensor; others keep what they are by rule."""
-    return computed
 
 
 # ---------------------------------------------------------------------------------------------------

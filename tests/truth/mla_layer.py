@@ -1,16 +1,20 @@
 """Truth for mla_layer: projection, indexer, attention and loss put together."""
-import mpmath
-
 import losses
 import tape
 from case import BadCase, Case, Rows
-from mla import INDEXER_WEIGHTS, WEIGHTS, Indexer, Projection, per_token, plain, seed_all, selected_of
+from dsa_indexer import INDEXER_WEIGHTS, Indexer, given_selection
+from mla import WEIGHTS, Projection, per_token, plain, seed_all
 from mla_attention import Attention
 from safetensors_io import Tensor
 from tape import Leaves, dot, value
 
 
 def mla_layer(case):
+    return layer(case, lambda projection, indexer: None)
+
+
+def layer(case, prime):
+    """`prime` may put rows of earlier calls into the stages before anything is computed."""
     leaf, o = Leaves(case), case.options
     B, S, E = case.shape("in.x")
     T = case.shape("in.row_index")[0] if case.has("in.row_index") else S
@@ -35,12 +39,10 @@ def mla_layer(case):
         indexer = Indexer(case, leaf, o["indexer"], rows, position,
                           lambda b, s: [value(x) for x in projection.x(b, s)],
                           lambda b, s: [value(x) for x in projection.q_latent(b, s)], "indexer_")
+    prime(projection, indexer)
+    if indexer is not None:
         scores, indices, selected = indexer.select()
-        if case.has("given.indexer_indices"):
-            indices = list(case.value("given.indexer_indices"))
-            selected = selected_of(indices, B, T, S, rows)
-        if case.has("given.indexer_selected"):
-            selected = list(case.value("given.indexer_selected"))
+        indices, selected = given_selection(case, "indexer_", rows, indices, selected)
         result["out.indexer_scores"] = ((B, T, S), plain(scores))
         result["out.indexer_indices"] = ((B, T, len(indices) // (B * T) if B * T else o["indexer"]["k"]), indices)
         result["out.indexer_selected"] = ((B, T, S), selected)
@@ -58,7 +60,7 @@ def mla_layer(case):
     for b in range(B):
         for t in range(T):
             here = b * T + t
-            if not keys_of_real(rows, keys, b, t):
+            if not rows.is_real(b, t) or not keys(b, t):
                 output += [0] * E
                 continue
             z = attended[here * H * dv:(here + 1) * H * dv]
@@ -79,8 +81,9 @@ def mla_layer(case):
         stages.update({"indexer_" + n: x for n, x in indexer.outputs().items()})
         if projection.direct:
             stages["q_latent"] = ((B, S, projection.Rq), projection.q_latent)
+    read = tokens_read(rows)  # what the stages say about other tokens is left open
     for name, (shape, make) in stages.items():
-        result["out." + name] = (shape, plain(per_token(shape, make, True)))
+        result["out." + name] = (shape, plain(per_token(shape, make, True, read)))
     tape.backward()
     names = ("x",) + WEIGHTS + ("wo",) + tuple("indexer_" + n for n in INDEXER_WEIGHTS)
     if "prefill" not in case.plumbline.get("schedule", {}) and "step" not in case.plumbline.get("schedule", {}):
@@ -88,15 +91,22 @@ def mla_layer(case):
     return result
 
 
-def keys_of_real(rows, keys, b, t):
-    return rows.is_real(b, t) and len(keys(b, t)) > 0
+def tokens_read(rows):
+    """Tokens at which a real row stands, or which one sees; and the padding, read as 0."""
+    read = {(b, s) for b in range(rows.B) for s in range(rows.S) if rows.is_padding(b, s)}
+    for b in range(rows.B):
+        for t in range(rows.T):
+            if rows.is_real(b, t):
+                read |= {(b, s) for s in rows.visible(b, t)}
+                read.add((b, rows.token[t]))
+    return read
 
 
 def loss_stage(case, options, rows, projection, indexer, selected, result):
     """Runs the loss on numbers and sends its gradients into the indexer's rows."""
     B, T, S, H = rows.B, rows.T, rows.S, projection.H
     width, A, e = projection.dn + projection.dr, indexer.A, indexer.e
-    if number_of(options.get("coefficient", 1)) == 0:
+    if float(options.get("coefficient", 1)) <= 0:  # stage_routing: no loss is computed
         return
     nan = float("nan")
 
@@ -145,7 +155,3 @@ def loss_stage(case, options, rows, projection, indexer, selected, result):
             for x, g in zip(make(b, s), part):
                 if not (isinstance(g, int) and g == 0):
                     tape.seed(x, g)
-
-
-def number_of(x):
-    return float(x)

@@ -1,19 +1,21 @@
 """Every operation the truth knows: OPERATIONS, ON_REQUEST, and evaluate(case)."""
 import mpmath
 
+import dsa_indexer
 import losses
 import mla
 import mla_attention
 import mla_layer
+import mla_step
 import tape
-from case import BadCase, Case, load  # noqa: F401
+from case import BadCase, Case, load, real  # noqa: F401
 
 OPERATIONS = dict(losses.OPERATIONS)
 OPERATIONS.update({
     "linear": mla.linear, "rms_norm": mla.rms_norm, "layer_norm": mla.layer_norm, "rope": mla.rope,
-    "mla_projection": mla.mla_projection, "dsa_indexer": mla.dsa_indexer, "stage_routing": mla.stage_routing,
+    "mla_projection": mla.mla_projection, "dsa_indexer": dsa_indexer.dsa_indexer, "stage_routing": mla.stage_routing,
     "mla_attention": mla_attention.mla_attention, "merge_attention": mla_attention.merge_attention,
-    "mla_layer": mla_layer.mla_layer})
+    "mla_layer": mla_layer.mla_layer, "mla_step": mla_step.mla_step})
 
 ON_REQUEST = {name: () for name in OPERATIONS}
 ON_REQUEST.update(losses.ON_REQUEST)
@@ -23,10 +25,11 @@ ON_REQUEST.update({
                   "attention_max_logit", "indexer_index_q", "indexer_index_k", "indexer_index_w",
                   "indexer_scores", "indexer_indices", "indexer_selected", "row_loss", "row_valid", "log_mass",
                   "head_sum", "target", "student")})
+ON_REQUEST["mla_step"] = ON_REQUEST["mla_layer"]
 
-INTEGERS = ("indices", "indexer_indices")
+INTEGERS = ("indices", "indexer_indices", "state.length", "state.positions", "state.segment_ids")
 FLAGS = ("selected", "row_valid", "indexer_selected", "computes_loss", "warm_up", "attends_all", "lm_loss")
-WITHOUT_GRADIENT = ("topk", "stage_routing")
+WITHOUT_GRADIENT = ("topk", "stage_routing", "mla_step")
 
 
 def has_gradient(plumbline):

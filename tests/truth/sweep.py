@@ -1,7 +1,7 @@
 """sweep.py --plumbline BINARY --count N --seed S: random cases through the program, checked by the truth.
 
 Each case is written to a temporary directory, evaluated with
-    BINARY eval CASE --precision mp50 --grad --outputs all -o OUT      (no --grad for topk)
+    BINARY eval CASE --precision mp50 --grad --outputs all -o OUT      (no --grad where there is none)
 and compared by check.py.  Failing case and result files are kept and their paths printed with the reasons.
 """
 import argparse
@@ -13,8 +13,9 @@ import sys
 import tempfile
 
 import check
-import losses
+import operations
 import random_cases
+import random_mla_cases
 
 
 def main():
@@ -23,25 +24,27 @@ def main():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
-    parser.add_argument("--op", choices=sorted(losses.OPERATIONS))
+    parser.add_argument("--op", choices=sorted(operations.OPERATIONS))
+    parser.add_argument("--mla", action="store_true", help="the operations of random_mla_cases")
     parser.add_argument("--precision", default="mp50")
     parser.add_argument("--digits", type=float, default=28.0)
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds per case")
     parser.add_argument("--keep", help="directory for failing files (default: a temporary one)")
     arguments = parser.parse_args()
 
+    maker = random_mla_cases if arguments.mla or arguments.op in random_mla_cases.MAKERS else random_cases
     work = tempfile.mkdtemp(prefix="plumbline_sweep_")
     keep = arguments.keep or work
     os.makedirs(keep, exist_ok=True)
     failed, done = 0, collections.Counter()
     for number in range(arguments.first, arguments.first + arguments.count):
-        plumbline, tensors = random_cases.make(arguments.seed, number, arguments.op)
+        plumbline, tensors = maker.make(arguments.seed, number, arguments.op)
         op = plumbline["op"]
         stem = "%s__%d_%05d" % (op, arguments.seed, number)
         path = os.path.join(work, stem + ".safetensors")
         out = os.path.join(work, stem + ".out.safetensors")
         random_cases.save(path, plumbline, tensors)
-        gradients = op != "topk"
+        gradients = operations.has_gradient(plumbline)
         command = [arguments.plumbline, "eval", path, "--precision", arguments.precision,
                    "--outputs", "all", "-o", out] + (["--grad"] if gradients else [])
         reasons = []
@@ -51,7 +54,7 @@ def main():
             if run.returncode != 0:
                 reasons = ["exit status %d: %s" % (run.returncode, run.stdout.strip()[-500:])]
             else:
-                reasons = check.check(losses.load(path), out, arguments.digits, "all", gradients)
+                reasons = check.check(operations.load(path), out, arguments.digits, "all", gradients)
         except subprocess.TimeoutExpired:
             reasons = ["no answer within %g s" % arguments.timeout]
         except (OSError, ValueError, KeyError) as error:
