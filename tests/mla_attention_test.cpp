@@ -95,9 +95,11 @@ TEST(MlaAttention, A6RowOfEmptySlots) {
 
 TEST(MlaAttention, A8SavedTensorsOfEmptyRowsAreNotRead) {
   Problem p = half_empty();
+  p.cot.erase("lse");  // a given lse is a constant
+  const Result clean = evaluate(p);
   put_given(p, "output", f64s({1, 2, 1, 2}, {nan, nan, 3, 4}));
   put_given(p, "lse", f64s({1, 2, 1}, {0, 0}));
-  const Result r = evaluate(p), clean = evaluate(half_empty());
+  const Result r = evaluate(p);
   EXPECT_EQ(support::difference(r, clean), "");
   put_given(p, "lse", f64s({1, 2, 1}, {nan, 0}));
   EXPECT_EQ(support::difference(evaluate(p), clean), "");

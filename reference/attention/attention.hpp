@@ -6,7 +6,7 @@
 // but for a counted sink); nothing of size [T, K] is held; sums over rows go through shards, so no
 // bit depends on threads.
 // given.lse, given.output: in rows that have keys they replace what is computed, also inside the
-// backward pass, which then is that of a kernel's own saved tensors; cotangents still flow. They
+// backward pass, which then is that of a kernel's own saved tensors; a given lse is a constant, through which no cotangent flows. They
 // are not read in other rows.
 // Errors: a NaN sink, a NaN in given.lse, an infinite one where the row's is finite (nonfinite
 // "error").

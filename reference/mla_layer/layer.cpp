@@ -76,10 +76,7 @@ Layer<T>::Layer(const Inputs& in, const Options& options, const Run& run) : in_(
   at.stride = row_major(at.shape);
   at.present = true;
   if (!in.projection.x.notes) in_.projection.x.notes = notes_;  // a call over caches says itself what it reads
-  for (StoredTensor* given : {&in_.projection.given_q_latent, &in_.projection.given_kv_latent,
-                              &in_.projection.given_k_pe, &in_.given_query, &in_.given_key, &in_.given_value}) {
-    given->notes = notes_;
-  }
+  note_given(std::make_shared<const RowNotes>(visibility_->notes(RowNote::unread)));
   projection_.emplace(in_.projection, options.projection, run.schedule.sliced);
 
   if (options.indexer) {
@@ -115,6 +112,13 @@ template <class T> typename Layer<T>::Runs Layer<T>::runs_of(bool rows_only) con
     runs.back()[1] = at + 1;
   }
   return runs;
+}
+
+template <class T> void Layer<T>::note_given(const std::shared_ptr<const RowNotes>& notes) {
+  for (StoredTensor* given : {&in_.projection.given_q_latent, &in_.projection.given_kv_latent,
+                              &in_.projection.given_k_pe, &in_.given_query, &in_.given_key, &in_.given_value}) {
+    given->notes = notes;
+  }
 }
 
 template <class T> void Layer<T>::gather_rows(const Array<T>& tokens, Array<T>& rows) const {

@@ -37,6 +37,8 @@ template <class T> class Layer {
   }
   bool expands() const { return !run_.schedule.absorbed || takes_loss() || wants("key") || wants("value"); }
 
+  // How given stages are read at tokens that no real row reads: as they are going forward, as zeros on the way back.
+  void note_given(const std::shared_ptr<const RowNotes>& notes);
   void project();       // latents, queries, keys, values
   void index();         // the indexer's tokens and its selection
   void attend();        // attention
