@@ -9,7 +9,8 @@
 
 namespace {
 
-using bin50 = boost::multiprecision::number<boost::multiprecision::cpp_bin_float<50>, boost::multiprecision::et_off>;
+using bin50 = boost::multiprecision::number<boost::multiprecision::cpp_bin_float<50>,
+                                            boost::multiprecision::et_off>;
 
 double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -35,7 +35,8 @@ struct Inputs {
   void point() {  // once nothing moves any more
     std::size_t next = 0;
     for (auto* tensors : {&problem.in}) {
-      for (const std::string& name : order) tensors->at(name).data = reinterpret_cast<const std::byte*>(storage[next++].data());
+      for (const std::string& name : order)
+        tensors->at(name).data = reinterpret_cast<const std::byte*>(storage[next++].data());
     }
   }
   std::vector<std::string> order;
@@ -49,12 +50,15 @@ void time_operation(const char* name, Inputs& inputs, std::int64_t rows) {
   inputs.point();
   std::printf("%-18s", name);
   double base = 0;
-  for (const Precision precision : {Precision::f192, Precision::f64, Precision::mp50, Precision::mp100}) {
+  for (const Precision precision :
+       {Precision::f192, Precision::f64, Precision::mp50, Precision::mp100}) {
     const double start = seconds();
-    operation(name).evaluate(inputs.problem, {.precision = precision, .forward = true, .backward = true});
+    operation(name).evaluate(inputs.problem,
+                             {.precision = precision, .forward = true, .backward = true});
     const double each = (seconds() - start) / static_cast<double>(rows) * 1e3;
     if (precision == Precision::f192) base = each;
-    std::printf("  %s %8.3f (%.3g)", std::string(names_of(precision)[static_cast<std::size_t>(precision)]).c_str(), each,
+    std::printf("  %s %8.3f (%.3g)",
+                std::string(names_of(precision)[static_cast<std::size_t>(precision)]).c_str(), each,
                 each / base);
   }
   std::printf("\n");
@@ -68,7 +72,8 @@ int main() {
   std::printf("ms per row, forward and backward, one thread (ratio to f192)\n");
   constexpr std::int64_t rows = 4, blocks = 128, tokens = blocks * 4;
   Inputs loss;
-  loss.problem.options = {{"m", 4}, {"preset", "maxtext_v4"}, {"softmax_scale", 0.125}, {"S", tokens}};
+  loss.problem.options = {
+      {"m", 4}, {"preset", "maxtext_v4"}, {"softmax_scale", 0.125}, {"S", tokens}};
   loss.in("index_q", {1, rows, 8, 32});
   loss.in("index_k", {1, blocks, 32});
   loss.in("index_w", {1, rows, 8});

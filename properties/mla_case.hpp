@@ -18,7 +18,8 @@ inline MlaSizes draw_mla_sizes() {
   MlaSizes n{};
   n.B = support::pick(1, 2), n.S = support::pick(1, 7), n.E = 7, n.H = support::pick(1, 5);
   n.dn = support::pick(1, 3), n.dr = 2 * support::pick(1, 2), n.dv = support::pick(1, 5);
-  n.Rq = 6, n.Rkv = 5, n.A = support::pick(1, 5), n.e = n.dr + support::pick(0, 2), n.k = support::pick(0, 5);
+  n.Rq = 6, n.Rkv = 5, n.A = support::pick(1, 5), n.e = n.dr + support::pick(0, 2),
+  n.k = support::pick(0, 5);
   n.seed = static_cast<std::uint64_t>(support::pick(0, 1 << 20));
   return n;
 }
@@ -34,7 +35,9 @@ inline Json rope_of(std::int64_t dim, bool indexer) {
 inline Json projection_options(const MlaSizes& n) {
   return {{"nope_dim", n.dn}, {"rope_dim", n.dr}, {"v_dim", n.dv}, {"rope", rope_of(n.dr, false)}};
 }
-inline Json indexer_options(const MlaSizes& n) { return {{"k", n.k}, {"rope", rope_of(n.dr, true)}}; }
+inline Json indexer_options(const MlaSizes& n) {
+  return {{"k", n.k}, {"rope", rope_of(n.dr, true)}};
+}
 
 class MlaWriter {
  public:
@@ -43,20 +46,26 @@ class MlaWriter {
   }
   GeneratedProblem made;
 
-  void real(const std::string& name, const Shape& shape) { support::put_in(made.problem, name.c_str(), values(name, shape)); }
+  void real(const std::string& name, const Shape& shape) {
+    support::put_in(made.problem, name.c_str(), values(name, shape));
+  }
   void cot(const std::string& name, const Shape& shape) {
     support::put_cot(made.problem, name.c_str(), values("cot." + name, shape));
   }
-  void cache(const std::string& name, std::int64_t capacity, std::int64_t width, std::int64_t live) {
-    std::vector<double> all = support::Stream(n.seed, name).reals(n.B * capacity * width, support::Contents::dyadic);
+  void cache(const std::string& name, std::int64_t capacity, std::int64_t width,
+             std::int64_t live) {
+    std::vector<double> all =
+        support::Stream(n.seed, name).reals(n.B * capacity * width, support::Contents::dyadic);
     for (std::int64_t i = 0; i < n.B * capacity * width; ++i) {
-      if (i / width % capacity >= live) all[static_cast<std::size_t>(i)] = std::numeric_limits<double>::quiet_NaN();
+      if (i / width % capacity >= live)
+        all[static_cast<std::size_t>(i)] = std::numeric_limits<double>::quiet_NaN();
     }
     support::put_in(made.problem, name.c_str(), support::f64s({n.B, capacity, width}, all));
   }
   void projection_weights() {
     real("wq_a", {n.E, n.Rq}), real("q_norm", {n.Rq}), real("wq_b", {n.Rq, n.H, n.dn + n.dr});
-    real("wkv_a", {n.E, n.Rkv + n.dr}), real("kv_norm", {n.Rkv}), real("wkv_b", {n.Rkv, n.H, n.dn + n.dv});
+    real("wkv_a", {n.E, n.Rkv + n.dr}), real("kv_norm", {n.Rkv}),
+        real("wkv_b", {n.Rkv, n.H, n.dn + n.dv});
     if (support::chance(50)) real("bq_b", {n.H, n.dn + n.dr});
     if (support::chance(50)) real("bkv_a", {n.Rkv + n.dr});
     if (support::chance(50)) real("bkv_b", {n.H, n.dn + n.dv});
@@ -77,7 +86,8 @@ class MlaWriter {
 
  private:
   StoredTensor values(const std::string& name, const Shape& shape) const {
-    return support::f64s(shape, support::Stream(n.seed, name).reals(count_of(shape), support::Contents::dyadic));
+    return support::f64s(
+        shape, support::Stream(n.seed, name).reals(count_of(shape), support::Contents::dyadic));
   }
   MlaSizes n;
 };

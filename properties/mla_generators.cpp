@@ -66,9 +66,10 @@ GeneratedProblem step() {
   write.cache("state.kv_latent", capacity, n.Rkv, live[0]);
   write.cache("state.k_pe", capacity, n.dr, live[0]);
   if (indexer) write.cache("state.indexer_index_k", capacity, n.e, live[0]);
-  support::put_in(problem, "state.length",
-                  support::i32s({n.B}, std::vector<std::int32_t>(static_cast<std::size_t>(n.B),
-                                                                 static_cast<std::int32_t>(before))));
+  support::put_in(
+      problem, "state.length",
+      support::i32s({n.B}, std::vector<std::int32_t>(static_cast<std::size_t>(n.B),
+                                                     static_cast<std::int32_t>(before))));
   std::vector<std::int32_t> positions, segments;
   for (std::int64_t b = 0; b < n.B; ++b) {
     for (std::int64_t s = 0; s < capacity; ++s) {

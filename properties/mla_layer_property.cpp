@@ -42,8 +42,10 @@ TEST(MlaLayer, LossAndOutputKeepToTheirOwnWeights) {
     Problem problem = layer_with_loss(d).problem;
     Problem loss_alone = problem, output_alone = problem;
     const StoredTensor& output = problem.cot.at("output");
-    support::put_cot(loss_alone, "output",
-                     support::f64s(output.shape, std::vector<double>(static_cast<std::size_t>(count_of(output.shape)))));
+    support::put_cot(
+        loss_alone, "output",
+        support::f64s(output.shape,
+                      std::vector<double>(static_cast<std::size_t>(count_of(output.shape)))));
     support::put_cot(loss_alone, "loss", support::f64s({}, {1.0}));
     support::put_cot(output_alone, "loss", support::f64s({}, {0.0}));
     const Operation& layer = operation("mla_layer");
@@ -67,8 +69,10 @@ TEST(MlaLayer, SchedulesWithALossAreOneFunction) {
     drawn.problem.outputs = {"all"};
     support::put_cot(drawn.problem, "loss", support::f64s({}, {1.5}));
     Problem scheduled = drawn.problem;
-    scheduled.schedule = {{"barrier", support::chance(50)},  {"head_chunk", support::pick(0, drawn.heads + 1)},
-                          {"key_block", support::pick(0, 4)}, {"sliced", support::chance(50)},
+    scheduled.schedule = {{"barrier", support::chance(50)},
+                          {"head_chunk", support::pick(0, drawn.heads + 1)},
+                          {"key_block", support::pick(0, 4)},
+                          {"sliced", support::chance(50)},
                           {"absorbed", support::chance(50)}};
     d.notes("absorbed", scheduled.schedule["absorbed"].get<bool>());
     const Evaluation how{.precision = Precision::mp100, .forward = true, .backward = true};
@@ -119,10 +123,12 @@ TEST(MlaStep, CallsThroughTheirStateGiveTheLayersRows) {
     const std::int64_t capacity = n.S + support::pick(0, 2);
     Problem call = whole;
     const auto zeros = [&](std::int64_t width) {
-      return support::f64s({n.B, capacity, width}, std::vector<double>(static_cast<std::size_t>(n.B * capacity * width)));
+      return support::f64s({n.B, capacity, width},
+                           std::vector<double>(static_cast<std::size_t>(n.B * capacity * width)));
     };
     const auto none = [&](const Shape& shape) {
-      return support::i32s(shape, std::vector<std::int32_t>(static_cast<std::size_t>(count_of(shape))));
+      return support::i32s(shape,
+                           std::vector<std::int32_t>(static_cast<std::size_t>(count_of(shape))));
     };
     support::put_in(call, "state.kv_latent", zeros(n.Rkv));
     support::put_in(call, "state.k_pe", zeros(n.dr));
@@ -142,10 +148,12 @@ TEST(MlaStep, CallsThroughTheirStateGiveTheLayersRows) {
           const auto at = static_cast<std::size_t>(b * count * n.E + i);
           const auto of = static_cast<std::size_t>((b * n.S + first) * n.E + i);
           scale = std::max(scale, std::abs(all.high[of]));
-          worst = std::max(worst, std::abs((rows.high[at] - all.high[of]) + (rows.low[at] - all.low[of])));
+          worst = std::max(worst,
+                           std::abs((rows.high[at] - all.high[of]) + (rows.low[at] - all.low[of])));
         }
       }
-      RC_LOG() << "call " << calls << ", tokens " << first << " + " << count << ": " << worst << std::endl;
+      RC_LOG() << "call " << calls << ", tokens " << first << " + " << count << ": " << worst
+               << std::endl;
       RC_ASSERT(worst <= std::max(scale, 1.0) * 1e-28);
       for (const char* name : {"state.kv_latent", "state.k_pe", "state.indexer_index_k"}) {
         if (const Value* state = step.find(name)) support::put_in(call, name, pair_of(*state));
@@ -173,7 +181,8 @@ TEST(MlaLayer, TokensThatNobodyReadChangeNoBit) {
     support::put_in(problem, "segment_ids", support::i32s({n.B, n.S}, segments));
     problem.options["mask"] = {{"padding_segment", 2}};
     Problem poisoned = problem;
-    std::vector<double> x = support::numbers_of(problem.in.at("x")), cot = support::numbers_of(problem.cot.at("output"));
+    std::vector<double> x = support::numbers_of(problem.in.at("x")),
+                        cot = support::numbers_of(problem.cot.at("output"));
     bool any = false;
     for (std::size_t i = 0; i < x.size(); ++i) {
       if (segments[i / static_cast<std::size_t>(n.E)] != 2) continue;
@@ -183,8 +192,10 @@ TEST(MlaLayer, TokensThatNobodyReadChangeNoBit) {
     support::put_in(poisoned, "x", support::f64s({n.B, n.S, n.E}, x));
     support::put_cot(poisoned, "output", support::f64s({n.B, n.S, n.E}, cot));
     const Evaluation how{.precision = Precision::f64, .forward = true, .backward = true};
-    const Result clean = operation("mla_layer").evaluate(problem, how), dirty = operation("mla_layer").evaluate(poisoned, how);
-    for (std::size_t i = 0; i < clean.outputs.size(); ++i) RC_ASSERT(clean.outputs[i].high == dirty.outputs[i].high);
+    const Result clean = operation("mla_layer").evaluate(problem, how),
+                 dirty = operation("mla_layer").evaluate(poisoned, how);
+    for (std::size_t i = 0; i < clean.outputs.size(); ++i)
+      RC_ASSERT(clean.outputs[i].high == dirty.outputs[i].high);
     for (std::size_t i = 0; i < clean.gradients.size(); ++i) {
       RC_ASSERT(clean.gradients[i].high == dirty.gradients[i].high);
     }

@@ -81,16 +81,19 @@ TEST(Schedules, NeverChangeTheFunction) {
       RC_LOG() << operation->name << " schedule " << scheduled.schedule.dump() << std::endl;
       const std::int64_t chunk = scheduled.schedule.value("head_chunk", std::int64_t{0});
       const std::int64_t block = scheduled.schedule.value("key_block", std::int64_t{0});
-      const bool chunks = std::any_of(operation->honours.begin(), operation->honours.end(),
-                                      [](const std::string& key) { return key == "head_chunk" || key == "key_block"; });
-      if (chunks) d.needs("ragged chunks", (chunk > 0 && drawn.heads > chunk && drawn.heads % chunk != 0) ||
-                                   (block > 0 && drawn.keys > block && drawn.keys % block != 0));
+      const bool chunks = std::any_of(
+          operation->honours.begin(), operation->honours.end(),
+          [](const std::string& key) { return key == "head_chunk" || key == "key_block"; });
+      if (chunks)
+        d.needs("ragged chunks", (chunk > 0 && drawn.heads > chunk && drawn.heads % chunk != 0) ||
+                                     (block > 0 && drawn.keys > block && drawn.keys % block != 0));
       for (const std::string& key : operation->honours)
         d.notes(key, scheduled.schedule.contains(key));
 
       // Forward-only schedules (a server's steps) have no backward to compare.
-      const bool backward =
-          !operation->cotangents.empty() && !scheduled.schedule.contains("prefill") && !scheduled.schedule.contains("step");
+      const bool backward = !operation->cotangents.empty() &&
+                            !scheduled.schedule.contains("prefill") &&
+                            !scheduled.schedule.contains("step");
       Evaluation how{.precision = Precision::mp100, .forward = true, .backward = backward};
       const Result expected = operation->evaluate(drawn.problem, how);
       const Result found = operation->evaluate(scheduled, how);

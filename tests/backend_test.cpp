@@ -15,7 +15,8 @@
 namespace plumbline {
 namespace {
 
-using bin50 = boost::multiprecision::number<boost::multiprecision::cpp_bin_float<50>, boost::multiprecision::et_off>;
+using bin50 = boost::multiprecision::number<boost::multiprecision::cpp_bin_float<50>,
+                                            boost::multiprecision::et_off>;
 
 StoredTensor tensor(const char* name, const Shape& shape, const std::vector<double>& values) {
   StoredTensor t;
@@ -41,11 +42,13 @@ template <class T> struct Both {
   indexer_loss::Gradients<T> grad;
 };
 
-template <class T> Both<T> run(const indexer_loss::Tensors& in, const indexer_loss::Options& options) {
+template <class T>
+Both<T> run(const indexer_loss::Tensors& in, const indexer_loss::Options& options) {
   Sizes sizes;
   sizes.set("B", 1, "");
   sizes.set("T", 7, "");
-  return {indexer_loss::forward<T>(in, options, Run{}, sizes), indexer_loss::backward<T>(in, options, Run{}, sizes, {})};
+  return {indexer_loss::forward<T>(in, options, Run{}, sizes),
+          indexer_loss::backward<T>(in, options, Run{}, sizes, {})};
 }
 
 void expect_equal(const std::vector<mp50>& x, const std::vector<bin50>& y) {
@@ -61,8 +64,9 @@ void expect_equal(const std::vector<mp50>& x, const std::vector<bin50>& y) {
 }
 
 TEST(Backend, LossOnCppBinFloatAgreesWithMpfrTo46Digits) {
-  const std::vector<double> q = dyadics(7 * 3 * 4, 1), k = dyadics(3 * 4, 2), iq = dyadics(7 * 2 * 5, 3),
-                            ik = dyadics(3 * 5, 4), iw = dyadics(7 * 2, 5);
+  const std::vector<double> q = dyadics(7 * 3 * 4, 1), k = dyadics(3 * 4, 2),
+                            iq = dyadics(7 * 2 * 5, 3), ik = dyadics(3 * 5, 4),
+                            iw = dyadics(7 * 2, 5);
   indexer_loss::Tensors in;
   in.query = tensor("in.query", {1, 7, 3, 4}, q);
   in.key = tensor("in.compressed", {1, 3, 1, 4}, k);

@@ -17,6 +17,7 @@
 #include "fixtures/strict_json.hpp"
 #include "reference/error.hpp"
 #include "reference/tensor/tensor.hpp"
+#include "tests/generator_testing.hpp"
 
 namespace plumbline {
 namespace {
@@ -115,42 +116,6 @@ TEST(Encode, HalvesBelowTheSmallestNumber) {
 }
 
 // ---- generated cases ----------------------------------------------------------------------------
-GenerateRequest request(const std::string& text) {
-  return generate_request(parse_json(text, "test"), "test");
-}
-
-StoredTensor view_of(const GeneratedTensor& tensor) {
-  StoredTensor view;
-  view.name = tensor.name;
-  view.data = tensor.bytes->data();
-  view.dtype = tensor.dtype;
-  view.shape = tensor.shape;
-  view.stride = row_major(tensor.shape);
-  view.owner = tensor.bytes;
-  view.present = true;
-  return view;
-}
-
-std::vector<double> numbers(const GeneratedTensor& tensor) {
-  StoredTensor flat = view_of(tensor);
-  flat.shape = {count_of(tensor.shape)};
-  flat.stride = {1};
-  std::vector<double> list;
-  for (std::int64_t i = 0; i < flat.shape[0]; ++i) {
-    const std::int64_t index[] = {i};
-    list.push_back(is_real(flat.dtype)      ? Fetch<double>::element(flat, index)
-                   : is_integer(flat.dtype) ? static_cast<double>(integer_at(flat, Index(index)))
-                                            : static_cast<double>(boolean_at(flat, Index(index))));
-  }
-  return list;
-}
-
-const GeneratedTensor* find(const GeneratedCase& made, const std::string& name) {
-  const auto found = std::find_if(made.tensors.begin(), made.tensors.end(),
-                                  [&](const auto& t) { return t.name == name; });
-  return found == made.tensors.end() ? nullptr : &*found;
-}
-
 TEST(Families, GaussianHasVarianceOneInEveryDtype) {
   for (const char* dtype : {"BF16", "F16", "F32", "F64"}) {
     GenerateRequest asked = request(
@@ -368,120 +333,6 @@ TEST(Families, EveryOperationTakesEveryFamily) {
           EXPECT_NO_THROW(generate(asked, 1)) << op << " " << family.name << " " << name_of(dtype);
         }
       }
-    }
-  }
-}
-
-// ---- sizes and choices --------------------------------------------------------------------------
-TEST(Plan, LettersAreDerived) {
-  const GeneratedCase made =
-      generate(request(R"({"op":"csa_indexer_loss","dims":{"T":11,"m":3,"e":6}})"), 1);
-  EXPECT_EQ(find(made, "in.compressed")->shape[1], 3);
-  EXPECT_EQ(find(made, "in.index_k")->shape, (Shape{2, 3, 6}));
-  EXPECT_EQ(find(made, "in.scores"), nullptr);
-  const GeneratedCase blocks =
-      generate(request(R"({"op":"csa_indexer_loss","dims":{"N":4},"options":{"m":5}})"), 1);
-  EXPECT_EQ(find(blocks, "in.query")->shape[1], 20);
-}
-
-TEST(Plan, DefaultsDifferFromEachOther) {
-  const GeneratedCase made = generate(request(R"({"op":"indexer_scores"})"), 1);
-  std::set<std::int64_t> sizes;
-  for (const std::int64_t size : find(made, "in.q")->shape) sizes.insert(size);
-  sizes.insert(find(made, "in.k")->shape[1]);
-  EXPECT_EQ(sizes.size(), 5u);
-}
-
-TEST(Plan, OptionsDecideWhichTensorsAreWritten) {
-  struct Row {
-    const char *text, *written, *not_written;
-  };
-  for (const Row& row : {
-           Row{R"({"op":"dsa_indexer_loss"})", "in.scores", "in.selected"},
-           Row{R"({"op":"dsa_indexer_loss","options":{"sparse":true}})", "in.selected",
-               "in.indices"},
-           Row{R"({"op":"dsa_indexer_loss","options":{"sparse":true},"dims":{"k":3}})",
-               "in.indices", "in.selected"},
-           Row{R"({"op":"dsa_indexer_loss","options":{"sparse":true,"layout":"slots"}})",
-               "in.indices", "in.selected"},
-           Row{R"({"op":"csa_indexer_loss","options":{"preset":"primus","window":2}})", "in.kv",
-               "in.segment_ids"},
-           Row{R"({"op":"csa_indexer_loss","options":{"preset":"primus","window":0}})", "in.sink",
-               "in.kv"},
-           Row{R"({"op":"csa_indexer_loss","options":{"teacher":"joint_window","window":2}})",
-               "in.kv", "in.sink"},
-           Row{R"({"op":"csa_indexer_loss","with":["index_q"]})", "in.index_w", "in.scores"},
-           Row{R"({"op":"topk","with":["valid"],"dims":{"B":1}})", "in.valid", "in.row_mask"},
-           Row{R"({"op":"topk","with":["cu_seqlens"],"family":"documents"})", "in.cu_seqlens",
-               "in.positions"},
-           Row{R"({"op":"topk","family":"poison","without":["row_mask"]})", "in.valid",
-               "in.row_mask"},
-       }) {
-    const GeneratedCase made = generate(request(row.text), 1);
-    EXPECT_NE(find(made, row.written), nullptr) << row.text;
-    EXPECT_EQ(find(made, row.not_written), nullptr) << row.text;
-  }
-}
-
-TEST(Plan, CotangentsWhereThereIsNoLoss) {
-  const GeneratedCase scores = generate(request(R"({"op":"indexer_scores","grad":true})"), 1);
-  EXPECT_EQ(find(scores, "cot.scores")->shape, find(scores, "out.scores")->shape);
-  EXPECT_NE(find(scores, "grad.q"), nullptr);
-  const GeneratedCase loss = generate(request(R"({"op":"dsa_indexer_loss","grad":true})"), 1);
-  EXPECT_EQ(find(loss, "cot.loss"), nullptr);
-  EXPECT_NE(find(loss, "grad.scores"), nullptr);
-}
-
-TEST(Plan, MistakesAreNamed) {
-  struct Row {
-    const char *text, *where;
-  };
-  for (const Row& row : {
-           Row{R"([])", "test"},
-           Row{R"({})", "test.op"},
-           Row{R"({"op":"nothing"})", "op"},
-           Row{R"({"op":"topk","colour":1})", "test"},
-           Row{R"({"op":"topk","dims":{"T":-1}})", "test.dims.T"},
-           Row{R"({"op":"topk","dims":{"T":1.5}})", "test.dims.T"},
-           Row{R"({"op":"topk","dims":[]})", "test.dims"},
-           Row{R"({"op":"topk","dims":{"Z":3}})", "--dims"},
-           Row{R"({"op":"topk","dims":{"T":1,"S":1099511627776}})", "S, keys being tokens"},
-           Row{R"({"op":"indexer_scores","dims":{"T":1099511627776,"A":1099511627776}})", "--dims T"},
-           Row{R"({"op":"topk","dims":{"T":9,"S":5}})", "--dims T"},
-           Row{R"({"op":"topk","dims":{"k":3},"options":{"k":4}})", "--dims k"},
-           Row{R"({"op":"csa_indexer_loss","dims":{"S":9,"m":3,"N":4}})", "--dims N"},
-           Row{R"({"op":"csa_indexer_loss","dims":{"m":0}})", "option m"},
-           Row{R"({"op":"csa_indexer_loss","dims":{"B":2},"options":{"grid":"document"}})",
-               "--dims B"},
-           Row{R"({"op":"topk","dims":{"B":2},"with":["cu_seqlens"]})", "--dims B"},
-           Row{R"({"op":"topk","options":{"colour":1}})", "option \"colour\""},
-           Row{R"({"op":"topk","options":3})", "test.options"},
-           Row{R"({"op":"topk","schedule":{"barrier":true}})", "schedule.barrier"},
-           Row{R"({"op":"topk","outputs":["nothing"]})", "outputs"},
-           Row{R"({"op":"topk","outputs":"all"})", "test.outputs"},
-           Row{R"({"op":"topk","family":"nothing"})", "family"},
-           Row{R"({"op":"topk","family":"ties+peaked"})", "family"},
-           Row{R"({"op":"topk","family":"ties+"})", "family"},
-           Row{R"({"op":"indexer_scores","family":"poison"})", "family"},
-           Row{R"({"op":"topk","family":"documents","without":["segment_ids"]})", "family"},
-           Row{R"({"op":"topk","seed":-1})", "test.seed"},
-           Row{R"({"op":"topk","seed":1.5})", "test.seed"},
-           Row{R"({"op":"topk","dtype":"I32"})", "test.dtype"},
-           Row{R"({"op":"topk","precision":"f128"})", "test.precision"},
-           Row{R"({"op":"topk","grad":1})", "test.grad"},
-           Row{R"({"op":"topk","with":["scores"]})", "--with"},
-           Row{R"({"op":"topk","with":["nothing"]})", "--with"},
-           Row{R"({"op":"topk","without":["nothing"]})", "--without"},
-           Row{R"({"op":"topk","with":["valid"],"without":["valid"]})", "--with"},
-           Row{R"({"op":"dsa_indexer_loss","with":["selected"]})", "in.selected"},
-           Row{R"({"op":"dsa_indexer_loss","without":["query"]})", "in.query"},
-           Row{R"({"op":"csa_indexer_loss","options":{"preset":"primus"}})", "option window"},
-       }) {
-    try {
-      generate(request(row.text), 1);
-      ADD_FAILURE() << "accepted " << row.text;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.where(), row.where) << row.text << "\n" << error.what();
     }
   }
 }

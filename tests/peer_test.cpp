@@ -42,29 +42,35 @@ void expect_agrees(const Value& ours, const StoredTensor& theirs) {
     if (ours.kind == Kind::integer) {
       ASSERT_EQ(ours.integers[i], integer_at(theirs, index)) << theirs.name << to_string(index);
     } else if (ours.kind == Kind::boolean) {
-      ASSERT_EQ(ours.booleans[i] != 0, boolean_at(theirs, index)) << theirs.name << to_string(index);
+      ASSERT_EQ(ours.booleans[i] != 0, boolean_at(theirs, index))
+          << theirs.name << to_string(index);
     } else {
       const double x = ours.high[i], y = Fetch<double>::element(theirs, index);
       if (std::isfinite(y)) scale = std::max(scale, std::abs(y));
       if (x == y) continue;  // infinities included
-      ASSERT_TRUE(std::isfinite(x) && std::isfinite(y)) << theirs.name << to_string(index) << " " << x << " " << y;
+      ASSERT_TRUE(std::isfinite(x) && std::isfinite(y))
+          << theirs.name << to_string(index) << " " << x << " " << y;
       if (std::abs(x - y) > worst) worst = std::abs(x - y), worst_at = i;
     }
   }
-  EXPECT_LE(worst, std::ldexp(scale, -15)) << theirs.name << to_string(Index(place_of(worst_at, ours.shape)))
-                                           << ", largest value " << scale;
+  EXPECT_LE(worst, std::ldexp(scale, -15))
+      << theirs.name << to_string(Index(place_of(worst_at, ours.shape))) << ", largest value "
+      << scale;
 }
 
 // Test names are letters, digits and _.
 std::string printable_name(std::string name) {
-  std::replace_if(name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  std::replace_if(
+      name.begin(), name.end(),
+      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
   return name;
 }
 
 class Peer : public testing::TestWithParam<std::string> {};
 
 TEST_P(Peer, AgreesWithTheirNumbers) {
-  const Case peer = load_case(std::string(PLUMBLINE_PEER_CASES) + "/" + GetParam() + ".safetensors");
+  const Case peer =
+      load_case(std::string(PLUMBLINE_PEER_CASES) + "/" + GetParam() + ".safetensors");
   Evaluation how;
   how.precision = Precision::f192;
   const auto has = [&](const std::string& prefix) {

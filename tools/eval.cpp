@@ -17,7 +17,8 @@ namespace {
 
 struct Arguments {
   std::string path, output, precision, schedule, outputs, rows;
-  bool gradient = false, has_precision = false, has_schedule = false, has_outputs = false, has_rows = false;
+  bool gradient = false, has_precision = false, has_schedule = false, has_outputs = false,
+       has_rows = false;
   int threads = 0;  // 0: one for each core
 };
 
@@ -27,8 +28,7 @@ std::vector<std::string> names_in(const std::string& list, const char* option) {
   for (std::size_t start = 0;;) {
     const std::size_t comma = list.find(',', start);
     const std::string name = list.substr(start, comma - start);
-    if (name.empty())
-      throw Error(option, in_quotes(list), "entries with commas between them");
+    if (name.empty()) throw Error(option, in_quotes(list), "entries with commas between them");
     names.push_back(name);
     if (comma == std::string::npos) return names;
     start = comma + 1;
@@ -75,10 +75,11 @@ void print_value(const char* place, const Value& value) {
 }
 
 void print_work(const char* direction, const Work& work) {
-  print(fmt::format(
-      "{}: {} evaluations, {} products of the indexer, {} logits for normalisers, {} rows fetched, peak {} bytes in a row\n",
-      direction, work.evaluations, work.score_evaluations, work.normaliser_evaluations, work.rows_fetched,
-      work.peak_bytes));
+  print(
+      fmt::format("{}: {} evaluations, {} products of the indexer, {} logits for normalisers, {} "
+                  "rows fetched, peak {} bytes in a row\n",
+                  direction, work.evaluations, work.score_evaluations, work.normaliser_evaluations,
+                  work.rows_fetched, work.peak_bytes));
 }
 
 void run(const Arguments& arguments) {
@@ -145,8 +146,9 @@ void add_eval(CLI::App& app) {
           ->add_option("--outputs", arguments->outputs,
                        "outputs on request, a,b or all, in place of the case's")
           ->type_name("LIST");
-  const CLI::Option* const rows = command->add_option(
-      "--rows", arguments->rows, "tokens at which query rows stand, as in 0,5,4095: sets in.row_index");
+  const CLI::Option* const rows =
+      command->add_option("--rows", arguments->rows,
+                          "tokens at which query rows stand, as in 0,5,4095: sets in.row_index");
   command
       ->add_option("--threads", arguments->threads,
                    "0 means one for each core; the result does not depend on it")

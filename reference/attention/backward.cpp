@@ -52,7 +52,8 @@ template <class T> void RowBack<T>::summarise(RowHeads<T>& heads, const RowPlace
   const auto out = static_cast<std::size_t>(widths_.output),
              value = static_cast<std::size_t>(widths_.value);
   Buffer<T> output(need_output ? delta.size() * value : 0);
-  if (need_output || !has_lse) heads.attend(output, !rule_.counts_sink());  // its own output, whatever lse is given
+  if (need_output || !has_lse)
+    heads.attend(output, !rule_.counts_sink());  // its own output, whatever lse is given
   for (std::size_t i = 0; i < delta.size() && has_lse; ++i) {
     const HeadState<T>& head = heads.head(i);
     const GivenLse<T> given =

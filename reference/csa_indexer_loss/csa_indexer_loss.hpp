@@ -10,7 +10,8 @@ namespace plumbline::csa_indexer_loss {
 struct Options : indexer_loss::Options {
   template <class Visitor> void fields(Visitor& v) {
     indexer_loss::Options::fields(v);
-    v("window", window, "keys of the sliding window, the current token included; joint teachers need it");
+    v("window", window,
+      "keys of the sliding window, the current token included; joint teachers need it");
     v("m", m, "tokens per block; required");
     v("grid", grid, "blocks are cut from token 0, or inside each document");
   }
@@ -47,7 +48,8 @@ struct Op {
   static constexpr std::string_view summary =
       "KL of the indexer against the head-summed attention over compressed blocks";
   static constexpr std::string_view formula =
-      "loss = coefficient * reduction over rows of sum_s t (ln t - ln p),  t = l1(sum_h P_h),  p = softmax(scores)";
+      "loss = coefficient * reduction over rows of sum_s t (ln t - ln p),  t = l1(sum_h P_h),  p = "
+      "softmax(scores)";
   static constexpr std::string_view honours[] = {"barrier", "head_chunk", "key_block"};
   static constexpr bool outputs_can_be_given = false;  // but for those that Inputs names
   static std::span<const indexer_loss::Preset> presets();

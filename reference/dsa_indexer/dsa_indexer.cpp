@@ -12,7 +12,9 @@ template <class T> struct Index {
   IndexTensors tensors;
 
   Index(const Tokens<T>& tokens, const Options& options, const Run& run)
-      : q(tokens.sizes().shape("B S A e")), k(tokens.sizes().shape("B S e")), w(tokens.sizes().shape("B S A")) {
+      : q(tokens.sizes().shape("B S A e")),
+        k(tokens.sizes().shape("B S e")),
+        w(tokens.sizes().shape("B S A")) {
     tokens.make_q(run, tokens.all(), q);
     tokens.make_k(run, tokens.all(), k);
     tokens.make_w(run, tokens.all(), w);
@@ -35,7 +37,8 @@ template <class T> Array<T> whole(const StoredTensor& cotangent, const Shape& sh
 
 }  // namespace
 
-template <class T> Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
+template <class T>
+Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
   const Tokens<T> tokens(in, options, RowNote::unread);
   Index<T> index(tokens, options, run);
   auto chosen = indexer::select_rows<T>(index.tensors, tokens.visibility(), options, in.given, run,
@@ -50,8 +53,8 @@ template <class T> Outputs<T> Op::forward(const Inputs& in, const Options& optio
   return out;
 }
 
-template <class T>
-Gradients<T> Op::backward(const Inputs& in, const Options& options, const Run& run, const Cotangents& given) {
+template <class T> Gradients<T> Op::backward(const Inputs& in, const Options& options,
+                                             const Run& run, const Cotangents& given) {
   // A token that nothing reads is blank on the way back, unless a cotangent of its own reads it.
   const bool all = given.index_q.given() || given.index_k.given() || given.index_w.given();
   const Tokens<T> tokens(in, options, all ? RowNote::unread : RowNote::blank);
@@ -75,10 +78,15 @@ template Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&
 template Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
 template Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
 template Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
-template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&,
+                                              const Cotangents&);
 
 }  // namespace plumbline::dsa_indexer

@@ -48,7 +48,8 @@ struct Inputs {
     v.required_differentiable("q_latent", q_latent, "B S Rq", "query latent of the main attention");
     v.required_differentiable("wq_b", wq_b, "Rq A e", "from the query latent to indexer queries");
     v.required_differentiable("wk", wk, "E e", "to indexer keys");
-    v.required_differentiable("k_norm_weight", k_norm_weight, "e", "weight of the keys' layer norm");
+    v.required_differentiable("k_norm_weight", k_norm_weight, "e",
+                              "weight of the keys' layer norm");
     v.required_differentiable("k_norm_bias", k_norm_bias, "e", "its bias");
     v.required_differentiable("weights_proj", weights_proj, "E A", "to the head weights");
     v.given("index_q", given.index_q, "B S A e", "indexer queries");
@@ -87,7 +88,8 @@ template <class T> struct Outputs {
 template <class T> struct Gradients {
   Array<T> x, q_latent, wq_b, wk, k_norm_weight, k_norm_bias, weights_proj;
   template <class Visitor> void fields(Visitor& v) {
-    v("x", x), v("q_latent", q_latent), v("wq_b", wq_b), v("wk", wk), v("k_norm_weight", k_norm_weight);
+    v("x", x), v("q_latent", q_latent), v("wq_b", wq_b), v("wk", wk),
+        v("k_norm_weight", k_norm_weight);
     v("k_norm_bias", k_norm_bias), v("weights_proj", weights_proj);
   }
 };
@@ -99,9 +101,11 @@ struct Op {
   template <class T> using Outputs = dsa_indexer::Outputs<T>;
   template <class T> using Gradients = dsa_indexer::Gradients<T>;
   static constexpr std::string_view name = "dsa_indexer";
-  static constexpr std::string_view summary = "the DeepSeek-V3.2 indexer: scores of tokens and the selected ones";
+  static constexpr std::string_view summary =
+      "the DeepSeek-V3.2 indexer: scores of tokens and the selected ones";
   static constexpr std::string_view formula =
-      "index_q = rope(q_latent wq_b), index_k = rope(layer_norm(x wk)), index_w = x weights_proj; scores; top-k";
+      "index_q = rope(q_latent wq_b), index_k = rope(layer_norm(x wk)), index_w = x weights_proj; "
+      "scores; top-k";
   static constexpr std::string_view honours[] = {"head_chunk"};
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>

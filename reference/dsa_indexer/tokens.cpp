@@ -11,18 +11,20 @@ namespace {
 
 std::size_t place(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-template <class T> std::span<T> rows_of(Array<T>& array, std::int64_t first, std::int64_t count, std::int64_t width) {
+template <class T>
+std::span<T> rows_of(Array<T>& array, std::int64_t first, std::int64_t count, std::int64_t width) {
   return std::span<T>(array.values).subspan(place(first * width), place(count * width));
 }
-template <class T>
-std::span<const T> rows_of(const Array<T>& array, std::int64_t first, std::int64_t count, std::int64_t width) {
+template <class T> std::span<const T> rows_of(const Array<T>& array, std::int64_t first,
+                                              std::int64_t count, std::int64_t width) {
   return std::span<const T>(array.values).subspan(place(first * width), place(count * width));
 }
 
 }  // namespace
 
-template <class T>
-Tokens<T>::Tokens(const Inputs& in, const Options& options, RowNote otherwise, const std::string& where) : in_(in), eps_(options.eps) {
+template <class T> Tokens<T>::Tokens(const Inputs& in, const Options& options, RowNote otherwise,
+                                     const std::string& where)
+    : in_(in), eps_(options.eps) {
   indexer::checked_k(options.k, where + "k");
   check_eps(options.eps, where + "eps");
   if (in.mask.row_index.given()) sizes_.set("T", in.mask.row_index.size(0), in.mask.row_index.name);
@@ -36,9 +38,11 @@ Tokens<T>::Tokens(const Inputs& in, const Options& options, RowNote otherwise, c
   visibility_.emplace(options.mask, in.mask, sizes_, Blocks{});
   rotation_.emplace(options.rope, sizes_["e"], where + "rope");
   if (!in.x.notes) in_.x.notes = std::make_shared<const RowNotes>(visibility_->notes(otherwise));
-  if (in_.q_latent.dtype != Dtype::working) in_.q_latent.notes = in_.x.notes;  // a layer made it, of blank tokens too
+  if (in_.q_latent.dtype != Dtype::working)
+    in_.q_latent.notes = in_.x.notes;  // a layer made it, of blank tokens too
   const auto unread = std::make_shared<const RowNotes>(visibility_->notes(RowNote::unread));
-  for (StoredTensor* given : {&in_.given.index_q, &in_.given.index_k, &in_.given.index_w}) given->notes = unread;
+  for (StoredTensor* given : {&in_.given.index_q, &in_.given.index_k, &in_.given.index_w})
+    given->notes = unread;
   to_q_.emplace(in_.wq_b, no_bias_, columns_of(in_.wq_b, std::nullopt, ""));
   to_k_.emplace(in_.wk, no_bias_, columns_of(in_.wk, std::nullopt, ""));
   to_w_.emplace(in_.weights_proj, no_bias_, columns_of(in_.weights_proj, std::nullopt, ""));
@@ -54,11 +58,14 @@ template <class T> std::string Tokens<T>::place_of(std::int64_t row) const {
 
 template <class T> typename Tokens<T>::Runs Tokens<T>::all() const {
   Runs runs;
-  in_chunks(rows(), rows_of_a_block, [&](std::int64_t first, std::int64_t last) { runs.push_back({first, last}); });
+  in_chunks(rows(), rows_of_a_block, [&](std::int64_t first, std::int64_t last) {
+    runs.push_back({first, last});
+  });
   return runs;
 }
 
-template <class T> void Tokens<T>::make_q(const Run& run, const Runs& tokens, Array<T>& index_q) const {
+template <class T>
+void Tokens<T>::make_q(const Run& run, const Runs& tokens, Array<T>& index_q) const {
   const std::int64_t rank = sizes_["Rq"], heads = sizes_["A"], width = sizes_["e"];
   for_each_row(run, static_cast<std::int64_t>(tokens.size()), [&](std::int64_t i) {
     const auto [first, last] = tokens[place(i)];
@@ -79,7 +86,8 @@ template <class T> void Tokens<T>::make_q(const Run& run, const Runs& tokens, Ar
   });
 }
 
-template <class T> void Tokens<T>::make_k(const Run& run, const Runs& tokens, Array<T>& index_k) const {
+template <class T>
+void Tokens<T>::make_k(const Run& run, const Runs& tokens, Array<T>& index_k) const {
   const std::int64_t in_width = sizes_["E"], width = sizes_["e"];
   Buffer<Exact<T>> weight(place(width)), bias(place(width));
   fetch<Exact<T>>(in_.k_norm_weight, {}, weight);
@@ -103,7 +111,8 @@ template <class T> void Tokens<T>::make_k(const Run& run, const Runs& tokens, Ar
   });
 }
 
-template <class T> void Tokens<T>::make_w(const Run& run, const Runs& tokens, Array<T>& index_w) const {
+template <class T>
+void Tokens<T>::make_w(const Run& run, const Runs& tokens, Array<T>& index_w) const {
   const std::int64_t in_width = sizes_["E"], heads = sizes_["A"];
   for_each_row(run, static_cast<std::int64_t>(tokens.size()), [&](std::int64_t i) {
     const auto [first, last] = tokens[place(i)];
@@ -118,15 +127,16 @@ template <class T> void Tokens<T>::make_w(const Run& run, const Runs& tokens, Ar
   });
 }
 
-template <class T>
-void Tokens<T>::pull_back(const Run& run, const Array<T>& dq, const Array<T>& dk, const Array<T>& dw,
-                          Gradients<T>& grad) const {
-  const std::int64_t in_width = sizes_["E"], rank = sizes_["Rq"], heads = sizes_["A"], width = sizes_["e"];
+template <class T> void Tokens<T>::pull_back(const Run& run, const Array<T>& dq, const Array<T>& dk,
+                                             const Array<T>& dw, Gradients<T>& grad) const {
+  const std::int64_t in_width = sizes_["E"], rank = sizes_["Rq"], heads = sizes_["A"],
+                     width = sizes_["e"];
   grad.x = Array<T>(in_.x.shape);
   grad.q_latent = Array<T>(in_.q_latent.shape);
   WeightSum<T> wq_b(in_.wq_b, grad.wq_b, rows()), wk(in_.wk, grad.wk, rows()),
       weights_proj(in_.weights_proj, grad.weights_proj, rows()),
-      norm_weight(in_.k_norm_weight, grad.k_norm_weight, rows()), norm_bias(in_.k_norm_bias, grad.k_norm_bias, rows());
+      norm_weight(in_.k_norm_weight, grad.k_norm_weight, rows()),
+      norm_bias(in_.k_norm_bias, grad.k_norm_bias, rows());
   Buffer<Exact<T>> weight(place(width));
   fetch<Exact<T>>(in_.k_norm_weight, {}, weight);
   for_each_shard(run, rows(), [&](std::int64_t shard, std::int64_t begin, std::int64_t end) {
@@ -143,7 +153,8 @@ void Tokens<T>::pull_back(const Run& run, const Array<T>& dq, const Array<T>& dk
         for (std::int64_t row = 0; row < count; ++row) {
           const Turn turn = turn_of(first + row);
           for (std::int64_t a = 0; a < heads; ++a) {
-            rotation_->pull_back(turn, std::span<T>(dproduct).subspan(place((row * heads + a) * width), place(width)));
+            rotation_->pull_back(turn, std::span<T>(dproduct).subspan(
+                                           place((row * heads + a) * width), place(width)));
           }
         }
         to_q_->pull_back_input(count, dproduct, rows_of(grad.q_latent, first, count, rank));
@@ -153,13 +164,16 @@ void Tokens<T>::pull_back(const Run& run, const Array<T>& dq, const Array<T>& dk
         Buffer<T> product(place(count * width)), dproduct(place(count * width));
         to_k_->apply(count, x, product);
         for (std::int64_t row = 0; row < count; ++row) {
-          const std::span<const T> key = std::span<const T>(product).subspan(place(row * width), place(width));
+          const std::span<const T> key =
+              std::span<const T>(product).subspan(place(row * width), place(width));
           const std::span<const T> given = rows_of(dk, first + row, 1, width);
-          if (std::all_of(given.begin(), given.end(), [](const T& d) { return d == T(0); })) continue;
+          if (std::all_of(given.begin(), given.end(), [](const T& d) { return d == T(0); }))
+            continue;
           Buffer<T> dkey(given.begin(), given.end());
           rotation_->pull_back(turn_of(first + row), dkey);
           const LayerMoments<T> moments(key, eps_, [&] { return place_of(first + row); });
-          moments.pull_back(key, weight, dkey, std::span<T>(dproduct).subspan(place(row * width), place(width)),
+          moments.pull_back(key, weight, dkey,
+                            std::span<T>(dproduct).subspan(place(row * width), place(width)),
                             norm_weight.values(shard), norm_bias.values(shard));
         }
         to_k_->pull_back_input(count, dproduct, dx);

@@ -18,7 +18,8 @@ template <class T> class Tokens {
   // Letters of all tensors unified and everything that does not depend on the data checked. `otherwise`: how a
   // token that no real row reads is read.
   // `where` stands before the names of options in errors.
-  Tokens(const Inputs& in, const Options& options, RowNote otherwise, const std::string& where = "option ");
+  Tokens(const Inputs& in, const Options& options, RowNote otherwise,
+         const std::string& where = "option ");
 
   const Sizes& sizes() const { return sizes_; }
   const Visibility& visibility() const { return *visibility_; }
@@ -32,7 +33,8 @@ template <class T> class Tokens {
   void make_k(const Run& run, const Runs& tokens, Array<T>& index_k) const;
   void make_w(const Run& run, const Runs& tokens, Array<T>& index_w) const;
   // Adds to the gradients what cotangents of the whole outputs send back; a given output sends nothing.
-  void pull_back(const Run& run, const Array<T>& dq, const Array<T>& dk, const Array<T>& dw, Gradients<T>& grad) const;
+  void pull_back(const Run& run, const Array<T>& dq, const Array<T>& dk, const Array<T>& dw,
+                 Gradients<T>& grad) const;
 
  private:
   using Turn = typename Rotation<T>::Turn;

@@ -18,7 +18,8 @@ loss::Tensors tensors_of(const Inputs& inputs, const Options& options, Sizes& si
   sizes.unify_all(in);
   const bool slots = options.layout == loss::Layout::slots;
   if (!slots && sizes.known("S|k")) {
-    sizes.set("S", sizes["S|k"], in.scores.given() ? in.scores.name : "the given tensors over keys");
+    sizes.set("S", sizes["S|k"],
+              in.scores.given() ? in.scores.name : "the given tensors over keys");
   }
   const Visibility tokens(options.mask, in.mask, sizes, Blocks{}, options.tokens);
   sizes.set("S|k", slots ? sizes["k"] : sizes["S"], slots ? "k of in.indices" : "S");
@@ -36,14 +37,14 @@ loss::Tensors tensors_of(const Inputs& inputs, const Options& options, Sizes& si
 
 std::span<const loss::Preset> Op::presets() { return table; }
 
-template <class T> loss::Outputs<T> Op::forward(const Inputs& inputs, const Options& options, const Run& run) {
+template <class T>
+loss::Outputs<T> Op::forward(const Inputs& inputs, const Options& options, const Run& run) {
   Sizes sizes;
   const loss::Tensors tensors = tensors_of(inputs, options, sizes);
   return loss::forward<T>(tensors, options, run, sizes);
 }
-template <class T>
-loss::Gradients<T> Op::backward(const Inputs& inputs, const Options& options, const Run& run,
-                                const Cotangents& cotangents) {
+template <class T> loss::Gradients<T> Op::backward(const Inputs& inputs, const Options& options,
+                                                   const Run& run, const Cotangents& cotangents) {
   Sizes sizes;
   const loss::Tensors tensors = tensors_of(inputs, options, sizes);
   return loss::backward<T>(tensors, options, run, sizes, cotangents);
@@ -54,10 +55,15 @@ template loss::Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, cons
 template loss::Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
 template loss::Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
 template loss::Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
-template loss::Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template loss::Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template loss::Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template loss::Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template loss::Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template loss::Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&,
+                                                const Cotangents&);
+template loss::Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&,
+                                                const Cotangents&);
+template loss::Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&,
+                                                  const Cotangents&);
+template loss::Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&,
+                                                  const Cotangents&);
+template loss::Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&,
+                                                    const Cotangents&);
 
 }  // namespace plumbline::dsa_indexer_loss

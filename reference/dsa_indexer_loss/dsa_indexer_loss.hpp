@@ -16,7 +16,8 @@ struct Inputs : indexer_loss::Tensors {
     v.differentiable("index_k", index_k, "B S e", "indexer keys");
     v.differentiable("index_w", index_w, "B T A", "indexer head weights");
     v.optional("query", query, "B T H D", "queries of the main attention, scaled");
-    v.optional("key", key, "B S Hk D", "keys of the main attention; head h uses key head floor(h Hk / H)");
+    v.optional("key", key, "B S Hk D",
+               "keys of the main attention; head h uses key head floor(h Hk / H)");
     v.booleans("selected", selected, "B T S", "selected tokens (sparse)");
     v.integers("indices", indices, "B T k", "selected tokens by number, -1 an empty slot (sparse)");
     v.given("log_mass", given_log_mass, "B T H", "ln Z of each head");
@@ -36,7 +37,8 @@ struct Op {
   static constexpr std::string_view summary =
       "KL of the indexer against the head-summed attention over tokens";
   static constexpr std::string_view formula =
-      "loss = coefficient * reduction over rows of sum_s t (ln t - ln p),  t = l1(sum_h P_h),  p = softmax(scores)";
+      "loss = coefficient * reduction over rows of sum_s t (ln t - ln p),  t = l1(sum_h P_h),  p = "
+      "softmax(scores)";
   static constexpr std::string_view honours[] = {"barrier", "head_chunk", "key_block"};
   static constexpr bool outputs_can_be_given = false;  // but for those that Inputs names
   static std::span<const indexer_loss::Preset> presets();

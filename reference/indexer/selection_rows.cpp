@@ -23,8 +23,8 @@ void check_slots(std::int64_t k, std::int64_t rows, const std::string& where) {
 namespace {
 
 // Indices that a case gives: the row's slots, each −1 or a key, none twice.
-void read_given_indices(const StoredTensor& given, std::int64_t b, std::int64_t t, std::int64_t keys,
-                        std::span<std::int32_t> slots) {
+void read_given_indices(const StoredTensor& given, std::int64_t b, std::int64_t t,
+                        std::int64_t keys, std::span<std::int32_t> slots) {
   std::vector<char> seen(static_cast<std::size_t>(keys), 0);
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const std::int64_t place[] = {b, t, static_cast<std::int64_t>(i)};
@@ -34,7 +34,8 @@ void read_given_indices(const StoredTensor& given, std::int64_t b, std::int64_t 
       throw Error(where, std::to_string(key), "-1 or a key below " + std::to_string(keys));
     }
     if (key >= 0 && std::exchange(seen[static_cast<std::size_t>(key)], 1) != 0) {
-      throw Error(where, "key " + std::to_string(key) + " a second time", "distinct keys in a real row");
+      throw Error(where, "key " + std::to_string(key) + " a second time",
+                  "distinct keys in a real row");
     }
     slots[i] = static_cast<std::int32_t>(key);
   }
@@ -42,13 +43,15 @@ void read_given_indices(const StoredTensor& given, std::int64_t b, std::int64_t 
 
 }  // namespace
 
-template <class T>
-Selected<T> select_rows(const IndexTensors& tensors, const Visibility& visibility, const Choice& choice,
-                        const Given& given, const Run& run, bool want_scores, bool want_selected) {
+template <class T> Selected<T> select_rows(const IndexTensors& tensors,
+                                           const Visibility& visibility, const Choice& choice,
+                                           const Given& given, const Run& run, bool want_scores,
+                                           bool want_selected) {
   const std::int64_t batch = visibility.batch(), rows = visibility.rows(), keys = visibility.keys();
   const std::int64_t k = checked_k(choice.k);
   Selected<T> out;
-  out.indices = Array<std::int32_t>({batch, rows, given.indices.given() ? given.indices.size(2) : k}, -1);
+  out.indices =
+      Array<std::int32_t>({batch, rows, given.indices.given() ? given.indices.size(2) : k}, -1);
   if (want_scores) out.scores = Array<T>({batch, rows, keys}, -infinity<T>());
   if (want_selected) out.selected = Array<std::uint8_t>({batch, rows, keys});
   for_each_row(run, batch * rows, [&](std::int64_t i) {
@@ -57,11 +60,14 @@ Selected<T> select_rows(const IndexTensors& tensors, const Visibility& visibilit
     const std::vector<std::int64_t> seen = visibility.keys(b, t);
     Buffer<T> scores(seen.size());
     if (given.scores.given()) {
-      for (std::size_t j = 0; j < seen.size(); ++j) scores[j] = element<T>(given.scores, {b, t, seen[j]});
+      for (std::size_t j = 0; j < seen.size(); ++j)
+        scores[j] = element<T>(given.scores, {b, t, seen[j]});
     } else if (!seen.empty() && (want_scores || !given.indices.given())) {
-      ScoreRow<T>(tensors, b, visibility.row_token(t), run.schedule.head_chunk).scores(seen, scores);
+      ScoreRow<T>(tensors, b, visibility.row_token(t), run.schedule.head_chunk)
+          .scores(seen, scores);
     }
-    for (std::size_t j = 0; want_scores && j < seen.size(); ++j) out.scores({b, t, seen[j]}) = leave(scores[j]);
+    for (std::size_t j = 0; want_scores && j < seen.size(); ++j)
+      out.scores({b, t, seen[j]}) = leave(scores[j]);
     if (!visibility.real(b, t)) return;
     const std::int64_t slots = out.indices.shape[2];
     std::vector<std::int64_t> selected;
@@ -73,7 +79,8 @@ Selected<T> select_rows(const IndexTensors& tensors, const Visibility& visibilit
     } else {
       const Selection best = select_best<T>(seen, scores, k, choice.tie);
       for (std::size_t j = 0; j < best.order.size(); ++j) {
-        out.indices({b, t, static_cast<std::int64_t>(j)}) = static_cast<std::int32_t>(best.order[j]);
+        out.indices({b, t, static_cast<std::int64_t>(j)}) =
+            static_cast<std::int32_t>(best.order[j]);
       }
       selected = best.selected;
     }
@@ -86,9 +93,9 @@ Selected<T> select_rows(const IndexTensors& tensors, const Visibility& visibilit
   return out;
 }
 
-template <class T>
-void pull_back_scores(const IndexTensors& tensors, const Visibility& visibility, const StoredTensor& dscores,
-                      const Run& run, Array<T>& dq, Array<T>& dk, Array<T>& dw) {
+template <class T> void pull_back_scores(const IndexTensors& tensors, const Visibility& visibility,
+                                         const StoredTensor& dscores, const Run& run, Array<T>& dq,
+                                         Array<T>& dk, Array<T>& dw) {
   const std::int64_t batch = visibility.batch(), rows = visibility.rows();
   const std::int64_t heads = tensors.q->size(2), width = tensors.q->size(3);
   Shards<T> keys(dk, batch * rows);
@@ -99,31 +106,32 @@ void pull_back_scores(const IndexTensors& tensors, const Visibility& visibility,
       Buffer<T> dz(seen.size());
       for (std::size_t j = 0; j < seen.size(); ++j) dz[j] = fetch_one<T>(dscores, {b, t, seen[j]});
       ScoreRow<T>(tensors, b, token, run.schedule.head_chunk)
-          .pull_back(seen, dz, dq.row({b, token}, heads * width), dw.row({b, token}, heads), keys[shard]);
+          .pull_back(seen, dz, dq.row({b, token}, heads * width), dw.row({b, token}, heads),
+                     keys[shard]);
     }
   });
   keys.fold();
 }
 
-template Selected<f32> select_rows<f32>(const IndexTensors&, const Visibility&, const Choice&, const Given&,
-                                        const Run&, bool, bool);
-template void pull_back_scores<f32>(const IndexTensors&, const Visibility&, const StoredTensor&, const Run&,
-                                    Array<f32>&, Array<f32>&, Array<f32>&);
-template Selected<f64> select_rows<f64>(const IndexTensors&, const Visibility&, const Choice&, const Given&,
-                                        const Run&, bool, bool);
-template void pull_back_scores<f64>(const IndexTensors&, const Visibility&, const StoredTensor&, const Run&,
-                                    Array<f64>&, Array<f64>&, Array<f64>&);
-template Selected<f192> select_rows<f192>(const IndexTensors&, const Visibility&, const Choice&, const Given&,
-                                          const Run&, bool, bool);
-template void pull_back_scores<f192>(const IndexTensors&, const Visibility&, const StoredTensor&, const Run&,
-                                     Array<f192>&, Array<f192>&, Array<f192>&);
-template Selected<mp50> select_rows<mp50>(const IndexTensors&, const Visibility&, const Choice&, const Given&,
-                                          const Run&, bool, bool);
-template void pull_back_scores<mp50>(const IndexTensors&, const Visibility&, const StoredTensor&, const Run&,
-                                     Array<mp50>&, Array<mp50>&, Array<mp50>&);
-template Selected<mp100> select_rows<mp100>(const IndexTensors&, const Visibility&, const Choice&, const Given&,
-                                            const Run&, bool, bool);
-template void pull_back_scores<mp100>(const IndexTensors&, const Visibility&, const StoredTensor&, const Run&,
-                                      Array<mp100>&, Array<mp100>&, Array<mp100>&);
+template Selected<f32> select_rows<f32>(const IndexTensors&, const Visibility&, const Choice&,
+                                        const Given&, const Run&, bool, bool);
+template void pull_back_scores<f32>(const IndexTensors&, const Visibility&, const StoredTensor&,
+                                    const Run&, Array<f32>&, Array<f32>&, Array<f32>&);
+template Selected<f64> select_rows<f64>(const IndexTensors&, const Visibility&, const Choice&,
+                                        const Given&, const Run&, bool, bool);
+template void pull_back_scores<f64>(const IndexTensors&, const Visibility&, const StoredTensor&,
+                                    const Run&, Array<f64>&, Array<f64>&, Array<f64>&);
+template Selected<f192> select_rows<f192>(const IndexTensors&, const Visibility&, const Choice&,
+                                          const Given&, const Run&, bool, bool);
+template void pull_back_scores<f192>(const IndexTensors&, const Visibility&, const StoredTensor&,
+                                     const Run&, Array<f192>&, Array<f192>&, Array<f192>&);
+template Selected<mp50> select_rows<mp50>(const IndexTensors&, const Visibility&, const Choice&,
+                                          const Given&, const Run&, bool, bool);
+template void pull_back_scores<mp50>(const IndexTensors&, const Visibility&, const StoredTensor&,
+                                     const Run&, Array<mp50>&, Array<mp50>&, Array<mp50>&);
+template Selected<mp100> select_rows<mp100>(const IndexTensors&, const Visibility&, const Choice&,
+                                            const Given&, const Run&, bool, bool);
+template void pull_back_scores<mp100>(const IndexTensors&, const Visibility&, const StoredTensor&,
+                                      const Run&, Array<mp100>&, Array<mp100>&, Array<mp100>&);
 
 }  // namespace plumbline::indexer

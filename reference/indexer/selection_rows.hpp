@@ -24,22 +24,23 @@ struct Given {
 };
 
 template <class T> struct Selected {
-  Array<T> scores;                  // [B, T, K], if wanted
-  Array<std::int32_t> indices;      // [B, T, k]
-  Array<std::uint8_t> selected;     // [B, T, K], if wanted
+  Array<T> scores;               // [B, T, K], if wanted
+  Array<std::int32_t> indices;   // [B, T, k]
+  Array<std::uint8_t> selected;  // [B, T, K], if wanted
 };
 
 // k, at least 0; and a number of slots that can be held. `where` names the option in errors.
 std::int64_t checked_k(const std::optional<std::int64_t>& k, const std::string& where = "option k");
 void check_slots(std::int64_t k, std::int64_t rows, const std::string& where = "option k");
 
-template <class T>
-Selected<T> select_rows(const IndexTensors& tensors, const Visibility& visibility, const Choice& choice,
-                        const Given& given, const Run& run, bool want_scores, bool want_selected);
+template <class T> Selected<T> select_rows(const IndexTensors& tensors,
+                                           const Visibility& visibility, const Choice& choice,
+                                           const Given& given, const Run& run, bool want_scores,
+                                           bool want_selected);
 
 // Adds to dq [B, S, A, e], dk [B, K, e], dw [B, S, A] what a cotangent of the scores sends back.
-template <class T>
-void pull_back_scores(const IndexTensors& tensors, const Visibility& visibility, const StoredTensor& dscores,
-                      const Run& run, Array<T>& dq, Array<T>& dk, Array<T>& dw);
+template <class T> void pull_back_scores(const IndexTensors& tensors, const Visibility& visibility,
+                                         const StoredTensor& dscores, const Run& run, Array<T>& dq,
+                                         Array<T>& dk, Array<T>& dw);
 
 }  // namespace plumbline::indexer

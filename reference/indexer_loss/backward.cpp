@@ -5,7 +5,8 @@ namespace plumbline::indexer_loss {
 namespace {
 
 // cot.loss · coefficient / count; a missing cot.loss is 0, with no cotangent at all 1.
-template <class T> T loss_cotangent(const Cotangents& cotangents, const Options& options, const T& divisor) {
+template <class T>
+T loss_cotangent(const Cotangents& cotangents, const Options& options, const T& divisor) {
   if (!(divisor > T(0))) return T(0);
   T cotangent(0);
   if (cotangents.loss.given()) {
@@ -18,14 +19,14 @@ template <class T> T loss_cotangent(const Cotangents& cotangents, const Options&
 
 }  // namespace
 
-template <class T>
-Gradients<T> backward(const Tensors& in, const Options& options, const Run& run, Sizes sizes,
-                      const Cotangents& cotangents) {
+template <class T> Gradients<T> backward(const Tensors& in, const Options& options, const Run& run,
+                                         Sizes sizes, const Cotangents& cotangents) {
   const Rows<T> all(in, options, sizes);
   if (cotangents.loss.given()) sizes.unify(cotangents.loss, "");
   if (cotangents.row_loss.given()) sizes.unify(cotangents.row_loss, "B T");
   const T through_loss = loss_cotangent(cotangents, options, all.divisor(options));
-  const IndexTensors tensors{&in.index_q, &in.index_k, &in.index_w, options.score_scale, options.relu};
+  const IndexTensors tensors{&in.index_q, &in.index_k, &in.index_w, options.score_scale,
+                             options.relu};
   const bool scores = in.scores.given();
 
   Gradients<T> grad;
@@ -37,33 +38,40 @@ Gradients<T> backward(const Tensors& in, const Options& options, const Run& run,
     grad.index_w = Array<T>(in.index_w.shape);
   }
   Shards<T> dk(grad.index_k, all.batch * all.rows);
-  for_each_shard(run, all.batch * all.rows, [&](std::int64_t shard, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t b = i / all.rows, t = i % all.rows;
-      if (!all.visibility.real(b, t)) continue;
-      LossRow<T> row(in, options, run, all.visibility, all.sink, b, t);
-      T cotangent = through_loss;
-      if (cotangents.row_loss.given()) cotangent += fetch_one<T>(cotangents.row_loss, {b, t});
-      row.gradient(cotangent, [&](const KeySet::Block& block, std::span<const T> dz) {
-        if (scores) {
-          for (std::size_t j = 0; j < dz.size(); ++j) grad.scores({b, t, block.places[j]}) = dz[j];
-          return;
+  for_each_shard(
+      run, all.batch * all.rows, [&](std::int64_t shard, std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const std::int64_t b = i / all.rows, t = i % all.rows;
+          if (!all.visibility.real(b, t)) continue;
+          LossRow<T> row(in, options, run, all.visibility, all.sink, b, t);
+          T cotangent = through_loss;
+          if (cotangents.row_loss.given()) cotangent += fetch_one<T>(cotangents.row_loss, {b, t});
+          row.gradient(cotangent, [&](const KeySet::Block& block, std::span<const T> dz) {
+            if (scores) {
+              for (std::size_t j = 0; j < dz.size(); ++j)
+                grad.scores({b, t, block.places[j]}) = dz[j];
+              return;
+            }
+            const std::int64_t heads = in.index_q.size(2), width = in.index_q.size(3);
+            ScoreRow<T>(tensors, b, t, run.schedule.head_chunk)
+                .pull_back(block.keys, dz, grad.index_q.row({b, t}, heads * width),
+                           grad.index_w.row({b, t}, heads), dk[shard]);
+          });
         }
-        const std::int64_t heads = in.index_q.size(2), width = in.index_q.size(3);
-        ScoreRow<T>(tensors, b, t, run.schedule.head_chunk)
-            .pull_back(block.keys, dz, grad.index_q.row({b, t}, heads * width), grad.index_w.row({b, t}, heads),
-                       dk[shard]);
       });
-    }
-  });
   dk.fold();
   return grad;
 }
 
-template Gradients<f32> backward<f32>(const Tensors&, const Options&, const Run&, Sizes, const Cotangents&);
-template Gradients<f64> backward<f64>(const Tensors&, const Options&, const Run&, Sizes, const Cotangents&);
-template Gradients<f192> backward<f192>(const Tensors&, const Options&, const Run&, Sizes, const Cotangents&);
-template Gradients<mp50> backward<mp50>(const Tensors&, const Options&, const Run&, Sizes, const Cotangents&);
-template Gradients<mp100> backward<mp100>(const Tensors&, const Options&, const Run&, Sizes, const Cotangents&);
+template Gradients<f32> backward<f32>(const Tensors&, const Options&, const Run&, Sizes,
+                                      const Cotangents&);
+template Gradients<f64> backward<f64>(const Tensors&, const Options&, const Run&, Sizes,
+                                      const Cotangents&);
+template Gradients<f192> backward<f192>(const Tensors&, const Options&, const Run&, Sizes,
+                                        const Cotangents&);
+template Gradients<mp50> backward<mp50>(const Tensors&, const Options&, const Run&, Sizes,
+                                        const Cotangents&);
+template Gradients<mp100> backward<mp100>(const Tensors&, const Options&, const Run&, Sizes,
+                                          const Cotangents&);
 
 }  // namespace plumbline::indexer_loss

@@ -17,12 +17,15 @@ void exclude(const StoredTensor& tensor, const std::string& why) {
 
 void check(const Tensors& in, const Options& options, bool blocks) {
   if (!blocks && options.teacher != Teacher::own) {
-    throw Error("option teacher", std::string(names_of(options.teacher)[static_cast<std::size_t>(options.teacher)]),
+    throw Error("option teacher",
+                std::string(names_of(options.teacher)[static_cast<std::size_t>(options.teacher)]),
                 "own: window and sink stand beside compressed blocks only (csa_indexer_loss)");
   }
   const bool raw = in.index_q.given() || in.index_k.given() || in.index_w.given();
   if (in.scores.given() && raw) {
-    exclude(in.index_q.given() ? in.index_q : in.index_k.given() ? in.index_k : in.index_w,
+    exclude(in.index_q.given()   ? in.index_q
+            : in.index_k.given() ? in.index_k
+                                 : in.index_w,
             "in.scores is given, which index_q, index_k and index_w would make");
   }
   if (!in.scores.given()) {
@@ -38,7 +41,8 @@ void check(const Tensors& in, const Options& options, bool blocks) {
   } else if (in.selected.given() && in.indices.given()) {
     exclude(in.indices, "in.selected is given; a sparse loss takes one of them");
   } else if (!in.selected.given() && !in.indices.given()) {
-    throw Error("in.selected", "neither selected nor indices", "one of them (option sparse is true)");
+    throw Error("in.selected", "neither selected nor indices",
+                "one of them (option sparse is true)");
   }
   if (options.layout == Layout::slots) {
     if (!options.sparse) throw Error("option layout", "slots with sparse false", "sparse true");

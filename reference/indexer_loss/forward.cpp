@@ -7,7 +7,8 @@ Outputs<T> forward(const Tensors& in, const Options& options, const Run& run, Si
   const Rows<T> all(in, options, sizes);
   const bool mass = in.query.given() && !in.given_head_sum.given();
   const std::int64_t heads = mass ? in.query.size(2) : 0;
-  const std::int64_t plane = options.layout == Layout::slots ? in.indices.size(2) : all.visibility.keys();
+  const std::int64_t plane =
+      options.layout == Layout::slots ? in.indices.size(2) : all.visibility.keys();
   const Shape rows{all.batch, all.rows}, keys{all.batch, all.rows, plane};
 
   Outputs<T> out;

@@ -13,12 +13,13 @@ namespace plumbline::indexer_loss {
 class KeySet {
  public:
   // Reads the row's index slots. Errors: an index ≥ the number of keys or < −1, a key named twice.
-  KeySet(const Tensors& tensors, const Options& options, const Visibility& visibility, std::int64_t b,
-         std::int64_t t);
+  KeySet(const Tensors& tensors, const Options& options, const Visibility& visibility,
+         std::int64_t b, std::int64_t t);
 
   struct Block {
     std::vector<std::int64_t> keys;
-    std::vector<std::int64_t> places;  // where the key's numbers lie in a [B, T, K] or [B, T, k] row
+    std::vector<std::int64_t>
+        places;  // where the key's numbers lie in a [B, T, K] or [B, T, k] row
   };
   // The next keys after the cursor, at most `most` (0 = all). False when there are none left.
   bool next(std::int64_t& cursor, std::int64_t most, Block& block) const;

@@ -60,8 +60,10 @@ struct Options {
   Grid grid = Grid::physical;
 
   template <class Visitor> void fields(Visitor& v) {
-    v("sparse", sparse, "over the selected visible keys (selected or indices) instead of all visible keys");
-    v("teacher", teacher, "what stands in the teacher's denominator beside the keys: nothing, window and sink, window");
+    v("sparse", sparse,
+      "over the selected visible keys (selected or indices) instead of all visible keys");
+    v("teacher", teacher,
+      "what stands in the teacher's denominator beside the keys: nothing, window and sink, window");
     v("restrict", restrict_to, "selection before the teacher's softmax, or after it");
     v("l1", l1, "how the head sum T becomes the target t");
     v("target_log", target_log, "logarithm of the target");
@@ -106,34 +108,59 @@ using enum Reduction;
 using enum Teacher;
 
 inline constexpr Preset exact{.name = "exact", .doc = "no guard anywhere"};
-inline constexpr Preset maxtext_v32{
-    .name = "maxtext_v32", .doc = "MaxText, DeepSeek-V3.2 indexer loss",
-    .l1 = {Normalisation::add, e8}, .target_log = {Log::add, e8}, .student_log = {Log::add, e8},
-    .reduction = mean_all};
-inline constexpr Preset maxtext_v4{
-    .name = "maxtext_v4", .doc = "MaxText, compressed sparse attention",
-    .l1 = {Normalisation::add, e8}, .target_log = {Log::add, e8}, .student_log = {Log::add, e8}};
-inline constexpr Preset megatron{
-    .name = "megatron", .doc = "Megatron-LM, DeepSeek-V3.2",
-    .l1 = {Normalisation::clamp, e10}, .target_log = {Log::clamp, e10},
-    .gradient = p_minus_t, .reduction = mean_real};
+inline constexpr Preset maxtext_v32{.name = "maxtext_v32",
+                                    .doc = "MaxText, DeepSeek-V3.2 indexer loss",
+                                    .l1 = {Normalisation::add, e8},
+                                    .target_log = {Log::add, e8},
+                                    .student_log = {Log::add, e8},
+                                    .reduction = mean_all};
+inline constexpr Preset maxtext_v4{.name = "maxtext_v4",
+                                   .doc = "MaxText, compressed sparse attention",
+                                   .l1 = {Normalisation::add, e8},
+                                   .target_log = {Log::add, e8},
+                                   .student_log = {Log::add, e8}};
+inline constexpr Preset megatron{.name = "megatron",
+                                 .doc = "Megatron-LM, DeepSeek-V3.2",
+                                 .l1 = {Normalisation::clamp, e10},
+                                 .target_log = {Log::clamp, e10},
+                                 .gradient = p_minus_t,
+                                 .reduction = mean_real};
 inline constexpr Preset megatron_csa_eager{
-    .name = "megatron_csa_eager", .doc = "Megatron-LM, compressed sparse attention, unfused", .teacher = joint,
-    .target_log = {Log::clamp, e10}, .gradient = p_minus_t, .reduction = mean_all};
+    .name = "megatron_csa_eager",
+    .doc = "Megatron-LM, compressed sparse attention, unfused",
+    .teacher = joint,
+    .target_log = {Log::clamp, e10},
+    .gradient = p_minus_t,
+    .reduction = mean_all};
 inline constexpr Preset megatron_csa_fused{
-    .name = "megatron_csa_fused", .doc = "Megatron-LM, compressed sparse attention, compiled", .teacher = joint,
-    .l1 = {Normalisation::clamp, flt_min}, .target_log = {Log::clamp, flt_min},
-    .student_log = {Log::clamp, flt_min}, .gradient = p_minus_t, .reduction = mean_all};
-inline constexpr Preset primus{
-    .name = "primus", .doc = "Primus", .teacher = joint, .l1 = {Normalisation::clamp, flt_min},
-    .target_log = {Log::add, e10}, .student_log = {Log::add, e10}, .reduction = mean_all};
-inline constexpr Preset veomni{
-    .name = "veomni", .doc = "VeOmni", .teacher = joint, .l1 = {Normalisation::zero_below, flt_min},
-    .gradient = p_minus_t, .reduction = mean_real};
-inline constexpr Preset tilelang{
-    .name = "tilelang", .doc = "TileLang's sparse fine-tuning example (kernel)",
-    .target_log = {Log::clip, -100}, .student_log = {Log::clip, -100}, .gradient = p_minus_t,
-    .reduction = Reduction::sum, .score_scale = ScoreScale::dim};
+    .name = "megatron_csa_fused",
+    .doc = "Megatron-LM, compressed sparse attention, compiled",
+    .teacher = joint,
+    .l1 = {Normalisation::clamp, flt_min},
+    .target_log = {Log::clamp, flt_min},
+    .student_log = {Log::clamp, flt_min},
+    .gradient = p_minus_t,
+    .reduction = mean_all};
+inline constexpr Preset primus{.name = "primus",
+                               .doc = "Primus",
+                               .teacher = joint,
+                               .l1 = {Normalisation::clamp, flt_min},
+                               .target_log = {Log::add, e10},
+                               .student_log = {Log::add, e10},
+                               .reduction = mean_all};
+inline constexpr Preset veomni{.name = "veomni",
+                               .doc = "VeOmni",
+                               .teacher = joint,
+                               .l1 = {Normalisation::zero_below, flt_min},
+                               .gradient = p_minus_t,
+                               .reduction = mean_real};
+inline constexpr Preset tilelang{.name = "tilelang",
+                                 .doc = "TileLang's sparse fine-tuning example (kernel)",
+                                 .target_log = {Log::clip, -100},
+                                 .student_log = {Log::clip, -100},
+                                 .gradient = p_minus_t,
+                                 .reduction = Reduction::sum,
+                                 .score_scale = ScoreScale::dim};
 }  // namespace preset
 
 }  // namespace plumbline::indexer_loss

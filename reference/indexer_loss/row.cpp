@@ -4,17 +4,25 @@
 
 namespace plumbline::indexer_loss {
 
-template <class T>
-LossRow<T>::LossRow(const Tensors& tensors, const Options& options, const Run& run, const Visibility& visibility,
-                    std::span<const T> sink, std::int64_t b, std::int64_t t)
-    : tensors_(tensors), options_(options), run_(run), visibility_(visibility), sink_(sink), b_(b), t_(t),
+template <class T> LossRow<T>::LossRow(const Tensors& tensors, const Options& options,
+                                       const Run& run, const Visibility& visibility,
+                                       std::span<const T> sink, std::int64_t b, std::int64_t t)
+    : tensors_(tensors),
+      options_(options),
+      run_(run),
+      visibility_(visibility),
+      sink_(sink),
+      b_(b),
+      t_(t),
       block_(run.schedule.key_block == 0 && !run.schedule.barrier ? 64 : run.schedule.key_block),
       keys_(tensors, options, visibility, b, t),
-      index_{&tensors.index_q, &tensors.index_k, &tensors.index_w, options.score_scale, options.relu} {}
+      index_{&tensors.index_q, &tensors.index_k, &tensors.index_w, options.score_scale,
+             options.relu} {}
 
 template <class T> TeacherRow<T>& LossRow<T>::teacher() {
   if (!teacher_) {
-    teacher_ = std::make_unique<TeacherRow<T>>(tensors_, options_, run_, visibility_, sink_, b_, t_);
+    teacher_ =
+        std::make_unique<TeacherRow<T>>(tensors_, options_, run_, visibility_, sink_, b_, t_);
     teacher_->find_log_mass(keys_);
   }
   return *teacher_;
@@ -22,13 +30,15 @@ template <class T> TeacherRow<T>& LossRow<T>::teacher() {
 
 template <class T> void LossRow<T>::read_scores(const KeySet::Block& block, std::span<T> z) const {
   if (tensors_.scores.given()) {
-    for (std::size_t j = 0; j < z.size(); ++j) z[j] = fetch_one<T>(tensors_.scores, {b_, t_, block.places[j]});
+    for (std::size_t j = 0; j < z.size(); ++j)
+      z[j] = fetch_one<T>(tensors_.scores, {b_, t_, block.places[j]});
   } else {
     ScoreRow<T>(index_, b_, t_, run_.schedule.head_chunk).scores(block.keys, z);
   }
 }
 
-template <class T> void LossRow<T>::read_log_head_sum(const KeySet::Block& block, std::span<T> log_t) {
+template <class T>
+void LossRow<T>::read_log_head_sum(const KeySet::Block& block, std::span<T> log_t) {
   const StoredTensor& given = tensors_.given_head_sum;
   if (!given.given()) {
     teacher().log_head_sum(block.keys, log_t);
@@ -45,7 +55,8 @@ template <class T> void LossRow<T>::read_log_head_sum(const KeySet::Block& block
   }
 }
 
-template <class T> void LossRow<T>::walk(bool with_teacher, const std::function<void(const Walk&)>& f) {
+template <class T>
+void LossRow<T>::walk(bool with_teacher, const std::function<void(const Walk&)>& f) {
   const bool keep = run_.schedule.barrier;
   const bool log_t = has_head_sum() && (with_teacher || keep);
   if (kept_) {
@@ -90,7 +101,8 @@ template <class T> void LossRow<T>::find_normalisers(bool with_slopes) {
   log_of_student_ = share(Symbol::log_sum_exp, student_.log_of_sum());
 
   // Σ t g of a given target; else the mean of g under T, which l1 then scales.
-  const bool given = tensors_.given_target.given(), head_sum_given = tensors_.given_head_sum.given();
+  const bool given = tensors_.given_target.given(),
+             head_sum_given = tensors_.given_head_sum.given();
   if (!has_head_sum() && !with_slopes) return;
   LogMean<T> slopes;
   T given_slope(0), given_total(0);
@@ -100,7 +112,8 @@ template <class T> void LossRow<T>::find_normalisers(bool with_slopes) {
       given_total += fetch_one<T>(tensors_.given_head_sum, {b_, t_, part.block.places[j]});
     }
     for (std::size_t j = 0; with_slopes && j < part.z.size(); ++j) {
-      const T g = guarded_log_slope(options_.student_log, student_.weight(part.z[j]), log_student(part.z[j]));
+      const T g = guarded_log_slope(options_.student_log, student_.weight(part.z[j]),
+                                    log_student(part.z[j]));
       if (given) {
         given_slope += target(part.block.places[j], T(0)).value * g;
       } else {
@@ -110,7 +123,8 @@ template <class T> void LossRow<T>::find_normalisers(bool with_slopes) {
   });
   if (has_head_sum()) {
     const T log_total = total_.log();
-    skipped_ = head_sum_given ? sum_vanishes(options_.l1, given_total) : vanishes(options_.l1, log_total);
+    skipped_ =
+        head_sum_given ? sum_vanishes(options_.l1, given_total) : vanishes(options_.l1, log_total);
     if (skipped_) return;
     log_of_total_ = total_.log_of_sum();
     log_ratio_ = log_total - log_normaliser(options_.l1, log_total);
@@ -121,13 +135,14 @@ template <class T> void LossRow<T>::find_normalisers(bool with_slopes) {
   slope_ = share(Symbol::sum_of_u, given ? given_slope : T(ratio_ * slopes.mean()));
 }
 
-template <class T> typename LossRow<T>::Target LossRow<T>::target(std::int64_t place, const T& log_head_sum) const {
+template <class T>
+typename LossRow<T>::Target LossRow<T>::target(std::int64_t place, const T& log_head_sum) const {
   if (tensors_.given_target.given()) {
     const T value = fetch_one<T>(tensors_.given_target, {b_, t_, place});
     if (is_nan(value) || value < T(0)) {
       const std::int64_t index[] = {b_, t_, place};
-      throw Error(tensors_.given_target.name + to_string(Index(index)), is_nan(value) ? "NaN" : "a negative number",
-                  "a target >= 0");
+      throw Error(tensors_.given_target.name + to_string(Index(index)),
+                  is_nan(value) ? "NaN" : "a negative number", "a target >= 0");
     }
     return {value, natural_log(value)};
   }
@@ -179,8 +194,10 @@ template <class T> void LossRow<T>::gradient(const T& cotangent, const Take& tak
     for (std::size_t j = 0; j < part.z.size(); ++j) {
       const T p = student_.weight(part.z[j]);
       const T t = target(part.block.places[j], part.log_head_sum(j)).value;
-      const T slope = of_value ? guarded_log_slope(options_.student_log, p, log_student(part.z[j])) : T(1);
-      dz[j] = leave(round_at(Point::dscores, T(cotangent * (p * (of_value ? slope_ : T(1)) - t * slope))));
+      const T slope =
+          of_value ? guarded_log_slope(options_.student_log, p, log_student(part.z[j])) : T(1);
+      dz[j] = leave(
+          round_at(Point::dscores, T(cotangent * (p * (of_value ? slope_ : T(1)) - t * slope))));
     }
     take(part.block, dz);
   });

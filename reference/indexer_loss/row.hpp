@@ -16,14 +16,17 @@ namespace plumbline::indexer_loss {
 
 template <class T> class LossRow {
  public:
-  LossRow(const Tensors& tensors, const Options& options, const Run& run, const Visibility& visibility,
-          std::span<const T> sink, std::int64_t b, std::int64_t t);
+  LossRow(const Tensors& tensors, const Options& options, const Run& run,
+          const Visibility& visibility, std::span<const T> sink, std::int64_t b, std::int64_t t);
 
   const KeySet& keys() const { return keys_; }
-  T log_mass(std::int64_t head) { return teacher().log_mass(head); }  // ln Z, also of a row without keys
+  T log_mass(std::int64_t head) {
+    return teacher().log_mass(head);
+  }  // ln Z, also of a row without keys
 
   // T, t and p of a key; t and p are 0 in a skipped row.
-  using TakeKey = std::function<void(std::int64_t place, const T& head_sum, const T& target, const T& student)>;
+  using TakeKey =
+      std::function<void(std::int64_t place, const T& head_sum, const T& target, const T& student)>;
   T loss(const TakeKey& take = {});  // Σ t (ln t − ln p), 0 for a skipped row; the keys on the way
   T surrogate();                     // logsumexp(z) − Σ t z, whose derivative is p − t
   // d loss / dz times the cotangent, a block of keys at a time; nothing for a skipped row.
@@ -31,7 +34,8 @@ template <class T> class LossRow {
   void gradient(const T& cotangent, const Take& take);
 
  private:
-  struct Walk {  // one block of a pass: z the student's scores, log_t = ln T where the pass asked for it
+  struct
+      Walk {  // one block of a pass: z the student's scores, log_t = ln T where the pass asked for it
     const KeySet::Block& block;
     std::span<const T> z, log_t;
     T log_head_sum(std::size_t j) const { return log_t.empty() ? -infinity<T>() : log_t[j]; }
@@ -59,10 +63,10 @@ template <class T> class LossRow {
   std::unique_ptr<TeacherRow<T>> teacher_;
 
   bool normalised_ = false, skipped_ = false, kept_ = false;
-  LogSum<T> student_, total_;          // Σ exp z, Σ T
+  LogSum<T> student_, total_;  // Σ exp z, Σ T
   T log_of_student_{0}, log_of_total_{0};
-  T ratio_{1}, log_ratio_{0};          // what l1 makes of 1: ΣT / normaliser
-  T slope_{0};                         // Σ t g, g = d ln p' / d ln p
+  T ratio_{1}, log_ratio_{0};  // what l1 makes of 1: ΣT / normaliser
+  T slope_{0};                 // Σ t g, g = d ln p' / d ln p
   KeySet::Block all_;
   Buffer<T> kept_z_, kept_log_t_;
 };

@@ -19,8 +19,10 @@ template <class T> struct Rows {
 };
 
 template <class T> Rows<T>::Rows(const Tensors& tensors, const Options& options, Sizes& sizes)
-    : visibility(options.mask, tensors.mask, sizes, Blocks{options.m.value_or(0), options.grid}, options.tokens),
-      batch(visibility.batch()), rows(visibility.rows()) {
+    : visibility(options.mask, tensors.mask, sizes, Blocks{options.m.value_or(0), options.grid},
+                 options.tokens),
+      batch(visibility.batch()),
+      rows(visibility.rows()) {
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t t = 0; t < rows; ++t) {
       bool any = false;
@@ -39,7 +41,8 @@ template <class T> Rows<T>::Rows(const Tensors& tensors, const Options& options,
   if (used && tensors.sink.given()) {
     for (std::int64_t h = 0; h < tensors.sink.size(0); ++h) {
       const T value = element<T>(tensors.sink, {h});
-      sink.push_back(is_nan(value) ? fetch_one<T>(tensors.sink, {h}) : value);  // ±inf is a value, NaN an error
+      sink.push_back(is_nan(value) ? fetch_one<T>(tensors.sink, {h})
+                                   : value);  // ±inf is a value, NaN an error
     }
   }
 }

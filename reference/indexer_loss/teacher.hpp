@@ -12,8 +12,8 @@ namespace plumbline::indexer_loss {
 
 template <class T> class TeacherRow {
  public:
-  TeacherRow(const Tensors& tensors, const Options& options, const Run& run, const Visibility& visibility,
-             std::span<const T> sink, std::int64_t b, std::int64_t t);
+  TeacherRow(const Tensors& tensors, const Options& options, const Run& run,
+             const Visibility& visibility, std::span<const T> sink, std::int64_t b, std::int64_t t);
 
   // ln Z_h of every head; streams key_block keys at a time.
   void find_log_mass(const KeySet& keys);
@@ -36,7 +36,7 @@ template <class T> class TeacherRow {
   std::span<const T> sink_;
   std::int64_t b_, t_, heads_, width_, key_heads_;
   T scale_;
-  Buffer<LogSum<T>> mass_;       // one per head
+  Buffer<LogSum<T>> mass_;        // one per head
   Buffer<T> log_of_sum_, given_;  // ln of each head's sum; given.log_mass
 };
 

@@ -7,8 +7,8 @@
 namespace plumbline::indexer_scores {
 
 // dw[a] = Σ_s c·dz[s]·relu(x), dq[a] = Σ_s c·dz[s]·w[a]·[x > 0]·k[s], dk[s] = Σ_t,a c·dz[s]·w[a]·[x > 0]·q[a].
-template <class T>
-Gradients<T> Op::backward(const Inputs& in, const Options& options, const Run& run, const Cotangents& cotangent) {
+template <class T> Gradients<T> Op::backward(const Inputs& in, const Options& options,
+                                             const Run& run, const Cotangents& cotangent) {
   Sizes sizes;
   Inputs named = in;
   sizes.unify_all(named);
@@ -20,28 +20,35 @@ Gradients<T> Op::backward(const Inputs& in, const Options& options, const Run& r
   grad.w = Array<T>(in.w.shape);
   grad.k = Array<T>(in.k.shape);
   Shards<T> dk(grad.k, sizes["B"] * rows);
-  for_each_shard(run, sizes["B"] * rows, [&](std::int64_t shard, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
-      const std::int64_t b = row / rows, t = row % rows;
-      const ScoreRow<T> scores(tensors, b, t, run.schedule.head_chunk);
-      std::vector<std::int64_t> list;
-      in_chunks(keys, run.schedule.key_block, [&](std::int64_t first, std::int64_t last) {
-        list.resize(static_cast<std::size_t>(last - first));
-        std::iota(list.begin(), list.end(), first);
-        Buffer<T> dz(list.size());
-        fetch<T>(cotangent.scores, {b, t}, first, dz);
-        scores.pull_back(list, dz, grad.q.row({b, t}, heads * width), grad.w.row({b, t}, heads), dk[shard]);
+  for_each_shard(
+      run, sizes["B"] * rows, [&](std::int64_t shard, std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin; row < end; ++row) {
+          const std::int64_t b = row / rows, t = row % rows;
+          const ScoreRow<T> scores(tensors, b, t, run.schedule.head_chunk);
+          std::vector<std::int64_t> list;
+          in_chunks(keys, run.schedule.key_block, [&](std::int64_t first, std::int64_t last) {
+            list.resize(static_cast<std::size_t>(last - first));
+            std::iota(list.begin(), list.end(), first);
+            Buffer<T> dz(list.size());
+            fetch<T>(cotangent.scores, {b, t}, first, dz);
+            scores.pull_back(list, dz, grad.q.row({b, t}, heads * width), grad.w.row({b, t}, heads),
+                             dk[shard]);
+          });
+        }
       });
-    }
-  });
   dk.fold();
   return grad;
 }
 
-template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&,
+                                              const Cotangents&);
 
 }  // namespace plumbline::indexer_scores

@@ -6,7 +6,8 @@
 
 namespace plumbline::indexer_scores {
 
-template <class T> Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
+template <class T>
+Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
   Sizes sizes;
   Inputs named = in;
   sizes.unify_all(named);

@@ -36,7 +36,9 @@ struct Inputs {
 
 struct Cotangents {
   StoredTensor scores;
-  template <class Visitor> void fields(Visitor& v) { v.optional("scores", scores, "B T K", "of the scores"); }
+  template <class Visitor> void fields(Visitor& v) {
+    v.optional("scores", scores, "B T K", "of the scores");
+  }
 };
 
 template <class T> struct Outputs {
@@ -58,7 +60,8 @@ struct Op {
   template <class T> using Gradients = indexer_scores::Gradients<T>;
   static constexpr std::string_view name = "indexer_scores";
   static constexpr std::string_view summary = "scores of the lightning indexer";
-  static constexpr std::string_view formula = "score[b,t,s] = c sum_a w[b,t,a] relu(q[b,t,a] . k[b,s])";
+  static constexpr std::string_view formula =
+      "score[b,t,s] = c sum_a w[b,t,a] relu(q[b,t,a] . k[b,s])";
   static constexpr std::string_view honours[] = {"head_chunk", "key_block"};
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>

@@ -4,12 +4,18 @@
 
 namespace plumbline {
 
-template <class T>
-ScoreRow<T>::ScoreRow(const IndexTensors& tensors, std::int64_t b, std::int64_t t, std::int64_t head_chunk)
-    : tensors_(tensors), b_(b), t_(t), heads_(tensors.q->size(2)), width_(tensors.q->size(3)),
-      chunk_(head_chunk), scale_(score_scale<T>(tensors.scale, heads_, width_)) {}
+template <class T> ScoreRow<T>::ScoreRow(const IndexTensors& tensors, std::int64_t b,
+                                         std::int64_t t, std::int64_t head_chunk)
+    : tensors_(tensors),
+      b_(b),
+      t_(t),
+      heads_(tensors.q->size(2)),
+      width_(tensors.q->size(3)),
+      chunk_(head_chunk),
+      scale_(score_scale<T>(tensors.scale, heads_, width_)) {}
 
-template <class T> void ScoreRow<T>::scores(std::span<const std::int64_t> keys, std::span<T> z) const {
+template <class T>
+void ScoreRow<T>::scores(std::span<const std::int64_t> keys, std::span<T> z) const {
   for (T& value : z) value = T(0);
   const auto width = static_cast<std::size_t>(width_);
   Buffer<Exact<T>> k(width);
@@ -17,7 +23,8 @@ template <class T> void ScoreRow<T>::scores(std::span<const std::int64_t> keys, 
     const auto count = static_cast<std::size_t>(last - first);
     Buffer<Exact<T>> q(count * width), w(count);
     for (std::size_t a = 0; a < count; ++a) {
-      fetch<T>(*tensors_.q, {b_, t_, first + static_cast<std::int64_t>(a)}, std::span<T>(q).subspan(a * width, width));
+      fetch<T>(*tensors_.q, {b_, t_, first + static_cast<std::int64_t>(a)},
+               std::span<T>(q).subspan(a * width, width));
     }
     fetch<T>(*tensors_.w, {b_, t_}, first, w);
     for (std::size_t j = 0; j < keys.size(); ++j) {
@@ -35,16 +42,17 @@ template <class T> void ScoreRow<T>::scores(std::span<const std::int64_t> keys, 
   for (T& value : z) value = round_at(Point::index_scores, T(scale_ * value));
 }
 
-template <class T>
-void ScoreRow<T>::pull_back(std::span<const std::int64_t> keys, std::span<const T> dz, std::span<T> dq,
-                            std::span<T> dw, Array<T>& dk) const {
+template <class T> void ScoreRow<T>::pull_back(std::span<const std::int64_t> keys,
+                                               std::span<const T> dz, std::span<T> dq,
+                                               std::span<T> dw, Array<T>& dk) const {
   const auto width = static_cast<std::size_t>(width_);
   Buffer<Exact<T>> k(width);
   in_chunks(heads_, chunk_, [&](std::int64_t first, std::int64_t last) {
     const auto count = static_cast<std::size_t>(last - first);
     Buffer<Exact<T>> q(count * width), w(count);
     for (std::size_t a = 0; a < count; ++a) {
-      fetch<T>(*tensors_.q, {b_, t_, first + static_cast<std::int64_t>(a)}, std::span<T>(q).subspan(a * width, width));
+      fetch<T>(*tensors_.q, {b_, t_, first + static_cast<std::int64_t>(a)},
+               std::span<T>(q).subspan(a * width, width));
     }
     fetch<T>(*tensors_.w, {b_, t_}, first, w);
     for (std::size_t j = 0; j < keys.size(); ++j) {
@@ -53,7 +61,8 @@ void ScoreRow<T>::pull_back(std::span<const std::int64_t> keys, std::span<const 
       const std::span<T> dkey = dk.row({b_, keys[j]}, width_);
       const T d = scale_ * dz[j];
       for (std::size_t a = 0; a < count; ++a) {
-        const std::span<const Exact<T>> query = std::span<const Exact<T>>(q).subspan(a * width, width);
+        const std::span<const Exact<T>> query =
+            std::span<const Exact<T>>(q).subspan(a * width, width);
         const std::size_t head = static_cast<std::size_t>(first) + a;
         const T x = dot<T>(query, k);
         if (tensors_.relu && !is_nan(x) && !step(x)) continue;  // the derivative at 0 is 0

@@ -41,11 +41,10 @@ template <class T> class ScoreRow {
 
   void scores(std::span<const std::int64_t> keys, std::span<T> z) const;
   // Adds what dz (over these keys) sends to the row's q and w, and to the keys of batch b in dk [B, K, e].
-  void pull_back(std::span<const std::int64_t> keys, std::span<const T> dz, std::span<T> dq, std::span<T> dw,
-                 Array<T>& dk) const;
+  void pull_back(std::span<const std::int64_t> keys, std::span<const T> dz, std::span<T> dq,
+                 std::span<T> dw, Array<T>& dk) const;
 
  private:
-
   const IndexTensors& tensors_;
   std::int64_t b_, t_, heads_, width_, chunk_;
   T scale_;

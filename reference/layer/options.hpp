@@ -29,18 +29,22 @@ template <class Name> struct LossOptions : indexer_loss::Options {
     v("reduction", reduction, "rows to scalar");
     v("coefficient", coefficient, "factor of the loss; 0: no loss");
     v("softmax_scale", softmax_scale, "factor of the teacher's logits");
-    v("score_scale", named_score_scale, "factor of the student's scores; default: what the indexer names, else the preset's");
+    v("score_scale", named_score_scale,
+      "factor of the student's scores; default: what the indexer names, else the preset's");
     v("relu", relu, "ReLU in those scores");
     v("allow_full_selection", allow_full_selection, "a sparse loss may select every key");
   }
 };
 
 // A sparse loss selects against something, or says that it knows better.
-inline void check_selection(bool computes, bool sparse, bool allowed, std::int64_t k, std::int64_t keys,
-                            const char* letter) {
+inline void check_selection(bool computes, bool sparse, bool allowed, std::int64_t k,
+                            std::int64_t keys, const char* letter) {
   if (!computes || !sparse || allowed || keys == 0 || k < keys) return;
-  throw Error("option indexer.k", std::to_string(k) + " with " + letter + " = " + std::to_string(keys) + " and a sparse loss",
-              "k < " + std::string(letter) + ", or loss.allow_full_selection true: nothing is selected against");
+  throw Error(
+      "option indexer.k",
+      std::to_string(k) + " with " + letter + " = " + std::to_string(keys) + " and a sparse loss",
+      "k < " + std::string(letter) +
+          ", or loss.allow_full_selection true: nothing is selected against");
 }
 
 }  // namespace plumbline::layer

@@ -12,7 +12,7 @@ inline constexpr std::size_t panel_columns = 16, panel_depth = 256;
 
 // rows ≤ any; x has row stride x_stride, panel is [depth, panel_columns] with zeros in unused columns, y is
 // [rows, panel_columns].
-void add_product(std::size_t rows, std::size_t depth, const double* x, std::size_t x_stride, const double* panel,
-                 double* y);
+void add_product(std::size_t rows, std::size_t depth, const double* x, std::size_t x_stride,
+                 const double* panel, double* y);
 
 }  // namespace plumbline

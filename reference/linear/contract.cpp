@@ -74,7 +74,8 @@ template <class T> void Contraction<T>::fetch_bias(std::span<Exact<T>> row) cons
 }
 
 // Longhand: for every i the row of W times x[n, i].
-template <class T> void Contraction<T>::multiply(std::int64_t rows, std::span<const T> x, std::span<T> y) const {
+template <class T>
+void Contraction<T>::multiply(std::int64_t rows, std::span<const T> x, std::span<T> y) const {
   const std::size_t in = place(inputs()), out = place(outputs());
   Buffer<Exact<T>> w(out);
   for (std::size_t i = 0; i < in; ++i) {
@@ -86,19 +87,23 @@ template <class T> void Contraction<T>::multiply(std::int64_t rows, std::span<co
 }
 
 // The same sums in the same order, a panel of columns at a time.
-template <> void Contraction<f64>::multiply(std::int64_t rows, std::span<const f64> x, std::span<f64> y) const {
-  const std::size_t in = place(inputs()), width = place(columns_[1] - columns_[0]), out = place(outputs());
+template <>
+void Contraction<f64>::multiply(std::int64_t rows, std::span<const f64> x, std::span<f64> y) const {
+  const std::size_t in = place(inputs()), width = place(columns_[1] - columns_[0]),
+                    out = place(outputs());
   Buffer<f64> panel(panel_depth * panel_columns), sums(place(rows) * panel_columns);
   for (std::size_t g = 0; g < place(groups_); ++g) {
     for (std::size_t c = 0; c < width; c += panel_columns) {
       const std::size_t columns = std::min(panel_columns, width - c);
-      std::fill(sums.begin(), sums.end(), 0.0);
-      std::fill(panel.begin(), panel.end(), 0.0);
+      std::fill(sums.begin(), sums.end(), f64(0));
+      std::fill(panel.begin(), panel.end(), f64(0));
       for (std::size_t first = 0; first < in; first += panel_depth) {
         const std::size_t depth = std::min(panel_depth, in - first);
         for (std::size_t i = 0; i < depth; ++i) {
-          const std::int64_t lead[] = {static_cast<std::int64_t>(first + i), static_cast<std::int64_t>(g)};
-          Fetch<f64>::row(*weight_, Index(lead, weight_->shape.size() - 1), columns_[0] + static_cast<std::int64_t>(c),
+          const std::int64_t lead[] = {static_cast<std::int64_t>(first + i),
+                                       static_cast<std::int64_t>(g)};
+          Fetch<f64>::row(*weight_, Index(lead, weight_->shape.size() - 1),
+                          columns_[0] + static_cast<std::int64_t>(c),
                           std::span<f64>(panel).subspan(i * panel_columns, columns));
         }
         add_product(place(rows), depth, x.data() + first, in, panel.data(), sums.data());

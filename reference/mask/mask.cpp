@@ -7,8 +7,8 @@
 
 namespace plumbline {
 
-Visibility::Visibility(const MaskOptions& options, const MaskInputs& inputs, Sizes& sizes, Blocks blocks,
-                       std::optional<std::int64_t> option_s)
+Visibility::Visibility(const MaskOptions& options, const MaskInputs& inputs, Sizes& sizes,
+                       Blocks blocks, std::optional<std::int64_t> option_s)
     : causal_(options.causal), padding_(options.padding_segment), blocks_(blocks) {
   const bool segments = inputs.segment_ids.given(), lengths = inputs.cu_seqlens.given();
   if (lengths && (segments || inputs.positions.given())) {
@@ -19,8 +19,8 @@ Visibility::Visibility(const MaskOptions& options, const MaskInputs& inputs, Siz
     throw Error("option mask.documents", "true without segment_ids or cu_seqlens", "one of them");
   }
   if (!segments && !lengths && padding_) {
-    throw Error("option mask.padding_segment", std::to_string(*padding_) + " without segment_ids or cu_seqlens",
-                "one of them");
+    throw Error("option mask.padding_segment",
+                std::to_string(*padding_) + " without segment_ids or cu_seqlens", "one of them");
   }
   if (blocks_.m < 0) throw Error("option m", std::to_string(blocks_.m), "m >= 1");
   documents_ = options.documents.value_or(segments || lengths);
@@ -43,7 +43,8 @@ Visibility::Visibility(const MaskOptions& options, const MaskInputs& inputs, Siz
   if (blocks_.m > 0) {
     cut_blocks();
     sizes.set("N", block_count(),
-              blocks_.grid == Grid::physical ? "floor(S / m), S = " + std::to_string(tokens_) + ", m = " + std::to_string(blocks_.m)
+              blocks_.grid == Grid::physical ? "floor(S / m), S = " + std::to_string(tokens_) +
+                                                   ", m = " + std::to_string(blocks_.m)
                                              : "the blocks of the documents");
     check_positions();
   }
@@ -53,8 +54,8 @@ Visibility::Visibility(const MaskOptions& options, const MaskInputs& inputs, Siz
 
 void Visibility::place_rows(const MaskOptions& options, const MaskInputs& inputs) {
   if (inputs.row_index.given() && options.query_offset) {
-    throw Error("option mask.query_offset", std::to_string(*options.query_offset) + " beside in.row_index",
-                "one of them");
+    throw Error("option mask.query_offset",
+                std::to_string(*options.query_offset) + " beside in.row_index", "one of them");
   }
   const std::int64_t shift = options.query_offset.value_or(tokens_ - rows_);
   std::set<std::int64_t> seen;
@@ -125,7 +126,8 @@ void Visibility::read_rows(const MaskInputs& inputs) {
         const double value = element<double>(inputs.mask, {b, t, key});
         if (value != 0 && !(value <= -9900)) {
           const std::int64_t place[] = {b, t, key};
-          throw Error("in.mask" + to_string(Index(place)), std::to_string(value), "0 (visible) or <= -9900 (hidden)");
+          throw Error("in.mask" + to_string(Index(place)), std::to_string(value),
+                      "0 (visible) or <= -9900 (hidden)");
         }
       }
     }
@@ -134,7 +136,8 @@ void Visibility::read_rows(const MaskInputs& inputs) {
 
 std::int64_t Visibility::block_count() const {
   if (blocks_.m == 0) return 0;
-  return blocks_.grid == Grid::physical ? tokens_ / blocks_.m : static_cast<std::int64_t>(first_.size());
+  return blocks_.grid == Grid::physical ? tokens_ / blocks_.m
+                                        : static_cast<std::int64_t>(first_.size());
 }
 
 std::int64_t Visibility::block_first(std::int64_t j) const {
@@ -143,7 +146,8 @@ std::int64_t Visibility::block_first(std::int64_t j) const {
 
 void Visibility::cut_blocks() {
   if (blocks_.grid == Grid::document) {
-    if (batch_ != 1) throw Error("option grid", "document with B = " + std::to_string(batch_), "B = 1");
+    if (batch_ != 1)
+      throw Error("option grid", "document with B = " + std::to_string(batch_), "B = 1");
     if (segment_.empty()) {  // one document: the grids are the same
       blocks_.grid = Grid::physical;
       return;
@@ -154,8 +158,9 @@ void Visibility::cut_blocks() {
       while (last < tokens_ && segment(0, last) == segment(0, first)) ++last;
       if (!padding(0, first)) {
         if (!seen.insert(segment(0, first)).second) {
-          throw Error("in.segment_ids", "document " + std::to_string(segment(0, first)) + " again at token " +
-                                            std::to_string(first),
+          throw Error("in.segment_ids",
+                      "document " + std::to_string(segment(0, first)) + " again at token " +
+                          std::to_string(first),
                       "one run of tokens for each document (grid document)");
         }
         for (std::int64_t s = first; s + blocks_.m <= last; s += blocks_.m) first_.push_back(s);
@@ -222,7 +227,8 @@ std::vector<std::int64_t> Visibility::keys(std::int64_t b, std::int64_t t) const
   return out;
 }
 
-std::vector<std::int64_t> Visibility::window(std::int64_t b, std::int64_t t, std::int64_t width) const {
+std::vector<std::int64_t> Visibility::window(std::int64_t b, std::int64_t t,
+                                             std::int64_t width) const {
   std::vector<std::int64_t> out;
   const std::int64_t r = row_token(t);
   const std::int64_t from = width > r ? 0 : r - width + 1;
@@ -245,7 +251,8 @@ RowNotes Visibility::notes(RowNote otherwise, std::int64_t window_width) const {
       for (std::int64_t key = 0, end = keys_end(t); key < end; ++key) {
         if (seen[static_cast<std::size_t>(key)] != 0 || !visible(b, t, key)) continue;
         seen[static_cast<std::size_t>(key)] = 1;
-        const std::int64_t first = blocks_.m > 0 ? block_first(key) : key, width = blocks_.m > 0 ? blocks_.m : 1;
+        const std::int64_t first = blocks_.m > 0 ? block_first(key) : key,
+                           width = blocks_.m > 0 ? blocks_.m : 1;
         for (std::int64_t s = first; s < first + width; ++s) read(b, s);
       }
     }

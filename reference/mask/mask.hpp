@@ -25,7 +25,8 @@ struct MaskOptions {
 
   template <class Visitor> void fields(Visitor& v) {
     v("causal", causal, "key s is visible to row t only if s <= r(t); blocks by positions");
-    v("documents", documents, "only keys of the row's segment; default: segment_ids or cu_seqlens are given");
+    v("documents", documents,
+      "only keys of the row's segment; default: segment_ids or cu_seqlens are given");
     v("query_offset", query_offset, "row t stands at token t + query_offset; default S - T");
     v("padding_segment", padding_segment, "tokens of this segment are neither keys nor real rows");
   }
@@ -71,12 +72,20 @@ class Visibility {
   std::int64_t keys() const { return blocks_.m > 0 ? block_count() : tokens_; }
   std::int64_t block_count() const;
   std::int64_t row_token(std::int64_t t) const { return token_[static_cast<std::size_t>(t)]; }
-  std::int64_t position(std::int64_t b, std::int64_t s) const { return position_.empty() ? s : position_[at(b, s)]; }
-  std::int64_t segment(std::int64_t b, std::int64_t s) const { return segment_.empty() ? 0 : segment_[at(b, s)]; }
-  bool padding(std::int64_t b, std::int64_t s) const { return padding_.has_value() && segment(b, s) == *padding_; }
+  std::int64_t position(std::int64_t b, std::int64_t s) const {
+    return position_.empty() ? s : position_[at(b, s)];
+  }
+  std::int64_t segment(std::int64_t b, std::int64_t s) const {
+    return segment_.empty() ? 0 : segment_[at(b, s)];
+  }
+  bool padding(std::int64_t b, std::int64_t s) const {
+    return padding_.has_value() && segment(b, s) == *padding_;
+  }
   std::int64_t block_first(std::int64_t j) const;  // first token of block j
 
-  bool real(std::int64_t b, std::int64_t t) const { return real_[static_cast<std::size_t>(b * rows_ + t)] != 0; }
+  bool real(std::int64_t b, std::int64_t t) const {
+    return real_[static_cast<std::size_t>(b * rows_ + t)] != 0;
+  }
   bool visible(std::int64_t b, std::int64_t t, std::int64_t key) const;
   // No key at or after this one is visible to row t.
   std::int64_t keys_end(std::int64_t t) const;
@@ -88,7 +97,9 @@ class Visibility {
   RowNotes notes(RowNote otherwise, std::int64_t window_width = 0) const;
 
  private:
-  std::size_t at(std::int64_t b, std::int64_t s) const { return static_cast<std::size_t>(b * tokens_ + s); }
+  std::size_t at(std::int64_t b, std::int64_t s) const {
+    return static_cast<std::size_t>(b * tokens_ + s);
+  }
   void place_rows(const MaskOptions& options, const MaskInputs& inputs);
   void read_tokens(const MaskInputs& inputs);
   void read_rows(const MaskInputs& inputs);
@@ -101,11 +112,11 @@ class Visibility {
   bool causal_ = true, documents_ = false, has_positions_ = false;
   std::optional<std::int64_t> padding_;
   Blocks blocks_;
-  std::vector<std::int64_t> token_;              // [T]
+  std::vector<std::int64_t> token_;               // [T]
   std::vector<std::int64_t> position_, segment_;  // [B, S]; empty: 0 ... S-1, and one segment
-  std::vector<std::int64_t> first_;              // document grid: first token of each block
-  std::vector<char> whole_;                      // [B, N] one segment, none padding; empty: all blocks are
-  std::vector<char> real_;                       // [B, T]
+  std::vector<std::int64_t> first_;               // document grid: first token of each block
+  std::vector<char> whole_;  // [B, N] one segment, none padding; empty: all blocks are
+  std::vector<char> real_;   // [B, T]
   StoredTensor valid_, plane_;
 };
 

@@ -22,7 +22,8 @@ StoredTensor of_real_rows(StoredTensor cotangent, const Visibility& visibility) 
 }  // namespace
 
 template <class T> Gradients<T> Layer<T>::backward(const Cotangents& cotangents) {
-  if (!cotangents.output.given()) throw Error("cot.output", "nothing", "a cotangent of the output: a layer needs it");
+  if (!cotangents.output.given())
+    throw Error("cot.output", "nothing", "a cotangent of the output: a layer needs it");
   Sizes sizes = sizes_;
   Cotangents named = cotangents;
   sizes.unify_all(named);
@@ -30,7 +31,8 @@ template <class T> Gradients<T> Layer<T>::backward(const Cotangents& cotangents)
   project();
   index();
   attend();
-  const std::int64_t rows = sizes_["B"] * sizes_["T"], heads = sizes_["H"], value = sizes_["dv"], width = sizes_["E"];
+  const std::int64_t rows = sizes_["B"] * sizes_["T"], heads = sizes_["H"], value = sizes_["dv"],
+                     width = sizes_["E"];
   Gradients<T> grad;
 
   // Through wo, head by head.
@@ -62,7 +64,8 @@ template <class T> Gradients<T> Layer<T>::backward(const Cotangents& cotangents)
   // Attention, then the projections. The selection is constant.
   Run run = run_;
   run.outputs.clear();
-  const bool absorbed = run_.schedule.absorbed && !in_.given_key.given() && !in_.given_value.given();
+  const bool absorbed =
+      run_.schedule.absorbed && !in_.given_key.given() && !in_.given_value.given();
   run.schedule.absorbed = absorbed;
   attention::Cotangents through;
   through.output = view(dattention, "attention_output");
@@ -89,7 +92,8 @@ template <class T> Gradients<T> Layer<T>::backward(const Cotangents& cotangents)
 
   // The loss, into the indexer alone: what it sends to x and to the query latent is dropped.
   if (!options_.indexer) return grad;
-  Array<T> dq(out_.indexer_index_q.shape), dk(out_.indexer_index_k.shape), dw(out_.indexer_index_w.shape);
+  Array<T> dq(out_.indexer_index_q.shape), dk(out_.indexer_index_k.shape),
+      dw(out_.indexer_index_w.shape);
   if (computes_loss() && cotangents.loss.given()) {
     gather_rows(out_.indexer_index_q, index_q_rows_);
     gather_rows(out_.indexer_index_w, index_w_rows_);

@@ -22,17 +22,18 @@ struct NewTokens {
 
 // The tokens enter the caches, then the rows attend. rows: row_index among all tokens so far (every new token when it
 // is empty), and, where the whole layer has them, valid, mask and row_mask of those rows.
-template <class T>
-Outputs<T> advance(const Inputs& weights, const Options& options, const Run& run, const NewTokens& tokens,
-                   const MaskInputs& rows, Cache<T>& cache);
+template <class T> Outputs<T> advance(const Inputs& weights, const Options& options, const Run& run,
+                                      const NewTokens& tokens, const MaskInputs& rows,
+                                      Cache<T>& cache);
 
 // The outputs of all calls together, before the first of them; letter K: keys that planes range over.
-template <class T> Outputs<T> whole_outputs(const Sizes& sizes, const Options& options, const Run& run);
+template <class T>
+Outputs<T> whole_outputs(const Sizes& sizes, const Options& options, const Run& run);
 
 // Copies a call's outputs of one sequence to where they belong: rows of a call to `rows`, tokens to `first` onwards.
-template <class T>
-void place_outputs(Outputs<T>& part, Outputs<T>& whole, std::int64_t b, std::span<const std::int64_t> rows,
-                   std::int64_t first, std::int64_t from);
+template <class T> void place_outputs(Outputs<T>& part, Outputs<T>& whole, std::int64_t b,
+                                      std::span<const std::int64_t> rows, std::int64_t first,
+                                      std::int64_t from);
 
 void refuse_given(const Inputs& in, const std::string& where);
 

@@ -6,11 +6,12 @@ namespace plumbline::mla_layer {
 namespace {
 
 // A copy of some rows of a plane [B, T, S] of one sequence, cut to the keys there are.
-StoredTensor cut_plane(const StoredTensor& plane, std::int64_t b, std::span<const std::int64_t> rows,
-                       std::int64_t keys) {
+StoredTensor cut_plane(const StoredTensor& plane, std::int64_t b,
+                       std::span<const std::int64_t> rows, std::int64_t keys) {
   if (!plane.given()) return plane;
   const std::size_t bytes = size_of(plane.dtype);
-  const auto copy = std::make_shared<std::vector<std::byte>>(rows.size() * static_cast<std::size_t>(keys) * bytes);
+  const auto copy = std::make_shared<std::vector<std::byte>>(
+      rows.size() * static_cast<std::size_t>(keys) * bytes);
   std::byte* to = copy->data();
   for (const std::int64_t t : rows) {
     for (std::int64_t key = 0; key < keys; ++key, to += bytes) {
@@ -25,7 +26,8 @@ StoredTensor cut_plane(const StoredTensor& plane, std::int64_t b, std::span<cons
   cut.stride = row_major(cut.shape);
   return cut;
 }
-StoredTensor cut_flags(const StoredTensor& flags, std::int64_t b, std::span<const std::int64_t> rows) {
+StoredTensor cut_flags(const StoredTensor& flags, std::int64_t b,
+                       std::span<const std::int64_t> rows) {
   if (!flags.given()) return flags;
   StoredTensor plane = with_axis(flags, 2);
   plane = cut_plane(plane, b, rows, 1);
@@ -36,8 +38,10 @@ StoredTensor cut_flags(const StoredTensor& flags, std::int64_t b, std::span<cons
 
 void check_steps(const Inputs& in, const Options& options, const Run& run) {
   const std::string where = run.schedule.prefill > 0 ? "schedule.prefill" : "schedule.step";
-  if (options.loss) throw Error(where, "a call after another with option loss", "loss null: calls have no loss");
-  if (!options.mask.causal) throw Error(where, "a call after another with mask.causal false", "a causal mask");
+  if (options.loss)
+    throw Error(where, "a call after another with option loss", "loss null: calls have no loss");
+  if (!options.mask.causal)
+    throw Error(where, "a call after another with mask.causal false", "a causal mask");
   refuse_given(in, where);
 }
 
@@ -56,8 +60,10 @@ template <class T> Outputs<T> in_calls(const Inputs& in, const Options& options,
   const Visibility seen(options.mask, in.mask, sizes, Blocks{});
   const std::int64_t tokens = sizes["S"];
   const RowNotes notes = seen.notes(RowNote::blank);
-  Options inner = options;  // whole sequences of segment ids are kept, so documents are said, not inferred
-  inner.mask.documents = options.mask.documents.value_or(in.mask.segment_ids.given() || in.mask.cu_seqlens.given());
+  Options inner =
+      options;  // whole sequences of segment ids are kept, so documents are said, not inferred
+  inner.mask.documents =
+      options.mask.documents.value_or(in.mask.segment_ids.given() || in.mask.cu_seqlens.given());
   inner.mask.query_offset.reset();
   Run call = run;
   call.schedule.prefill = call.schedule.step = 0;
@@ -70,7 +76,8 @@ template <class T> Outputs<T> in_calls(const Inputs& in, const Options& options,
     if (options.indexer) cache.index_k = Array<T>({1, tokens, sizes["e"]});
     while (cache.length < tokens) {
       const std::int64_t first = cache.length;
-      std::int64_t count = first == 0 && run.schedule.prefill > 0 ? run.schedule.prefill : run.schedule.step;
+      std::int64_t count =
+          first == 0 && run.schedule.prefill > 0 ? run.schedule.prefill : run.schedule.step;
       count = count == 0 ? tokens - first : std::min(count, tokens - first);
       NewTokens now;
       now.x = at_first(in.projection.x, b);
@@ -109,13 +116,14 @@ template <class T> Outputs<T> in_calls(const Inputs& in, const Options& options,
 
 }  // namespace
 
-template <class T> Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
+template <class T>
+Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
   if (run.schedule.prefill > 0 || run.schedule.step > 0) return in_calls<T>(in, options, run);
   return Layer<T>(in, options, run).forward();
 }
 
-template <class T>
-Gradients<T> Op::backward(const Inputs& in, const Options& options, const Run& run, const Cotangents& cotangents) {
+template <class T> Gradients<T> Op::backward(const Inputs& in, const Options& options,
+                                             const Run& run, const Cotangents& cotangents) {
   if (run.schedule.prefill > 0 || run.schedule.step > 0) {
     throw Error(run.schedule.prefill > 0 ? "schedule.prefill" : "schedule.step", "a backward pass",
                 "a forward pass: calls have no gradients");
@@ -128,10 +136,15 @@ template Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&
 template Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
 template Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
 template Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
-template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&,
+                                              const Cotangents&);
 
 }  // namespace plumbline::mla_layer

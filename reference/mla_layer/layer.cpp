@@ -10,7 +10,8 @@ namespace {
 std::size_t place(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 void need(const StoredTensor& tensor, const char* name) {
-  if (!tensor.given()) throw Error(std::string("in.") + name, "nothing", "the tensor: option indexer is given");
+  if (!tensor.given())
+    throw Error(std::string("in.") + name, "nothing", "the tensor: option indexer is given");
 }
 void exclude(const StoredTensor& tensor) {
   if (tensor.given()) throw Error(tensor.name, "the tensor", "none: option indexer is null");
@@ -24,13 +25,15 @@ void check_indexer(const Inputs& in, const Options& options) {
     throw Error("option loss", "a loss without option indexer", "an indexer, or loss null");
   }
   if (options.loss && options.loss->teacher != indexer_loss::Teacher::own) {
-    throw Error("option loss.teacher", "a joint teacher", "own: window and sink stand beside compressed blocks only");
+    throw Error("option loss.teacher", "a joint teacher",
+                "own: window and sink stand beside compressed blocks only");
   }
   if (!options.indexer) {
-    for (const StoredTensor* weight : {&weights.wq_b, &weights.wk, &weights.k_norm_weight, &weights.k_norm_bias,
-                                       &weights.weights_proj, &weights.given.index_q, &weights.given.index_k,
-                                       &weights.given.index_w, &weights.given.scores, &weights.given.indices,
-                                       &weights.given.selected}) {
+    for (const StoredTensor* weight :
+         {&weights.wq_b, &weights.wk, &weights.k_norm_weight, &weights.k_norm_bias,
+          &weights.weights_proj, &weights.given.index_q, &weights.given.index_k,
+          &weights.given.index_w, &weights.given.scores, &weights.given.indices,
+          &weights.given.selected}) {
       exclude(*weight);
     }
     return;
@@ -46,11 +49,13 @@ void check_indexer(const Inputs& in, const Options& options) {
   }
 }
 
-template <class T>
-Layer<T>::Layer(const Inputs& in, const Options& options, const Run& run) : in_(in), options_(options), run_(run) {
+template <class T> Layer<T>::Layer(const Inputs& in, const Options& options, const Run& run)
+    : in_(in), options_(options), run_(run) {
   check_indexer(in_, options_);
-  if (in_.mask.row_index.given()) sizes_.set("T", in_.mask.row_index.size(0), in_.mask.row_index.name);
-  const auto width = [&](const char* letter, const std::optional<std::int64_t>& value, const char* name) {
+  if (in_.mask.row_index.given())
+    sizes_.set("T", in_.mask.row_index.size(0), in_.mask.row_index.name);
+  const auto width = [&](const char* letter, const std::optional<std::int64_t>& value,
+                         const char* name) {
     if (value) sizes_.set(letter, *value, name);
   };
   width("dn", options.projection.nope_dim, "option nope_dim");
@@ -64,7 +69,8 @@ Layer<T>::Layer(const Inputs& in, const Options& options, const Run& run) : in_(
 
   auto positions = std::make_shared<std::vector<std::int32_t>>();
   for (std::int64_t i = 0; i < sizes_["B"] * sizes_["S"]; ++i) {
-    positions->push_back(static_cast<std::int32_t>(visibility_->position(i / sizes_["S"], i % sizes_["S"])));
+    positions->push_back(
+        static_cast<std::int32_t>(visibility_->position(i / sizes_["S"], i % sizes_["S"])));
   }
   positions_ = positions;
   StoredTensor& at = in_.projection.positions;
@@ -75,30 +81,34 @@ Layer<T>::Layer(const Inputs& in, const Options& options, const Run& run) : in_(
   at.shape = {sizes_["B"], sizes_["S"]};
   at.stride = row_major(at.shape);
   at.present = true;
-  if (!in.projection.x.notes) in_.projection.x.notes = notes_;  // a call over caches says itself what it reads
+  if (!in.projection.x.notes)
+    in_.projection.x.notes = notes_;  // a call over caches says itself what it reads
   note_given(std::make_shared<const RowNotes>(visibility_->notes(RowNote::unread)));
   projection_.emplace(in_.projection, options.projection, run.schedule.sliced);
 
   if (options.indexer) {
-    indexer::check_slots(indexer::checked_k(options.indexer->k, "option indexer.k"), sizes_["B"] * sizes_["T"],
-                         "option indexer.k");
+    indexer::check_slots(indexer::checked_k(options.indexer->k, "option indexer.k"),
+                         sizes_["B"] * sizes_["T"], "option indexer.k");
     const bool sparse = options.loss && options.loss->sparse;
-    layer::check_selection(computes_loss(), sparse, options.loss && options.loss->allow_full_selection,
-                           *options.indexer->k, sizes_["S"], "S");
+    layer::check_selection(computes_loss(), sparse,
+                           options.loss && options.loss->allow_full_selection, *options.indexer->k,
+                           sizes_["S"], "S");
   }
 }
 
 // Tokens to work on, cut where blocks end: those that stand as rows, or all that anybody reads. All of them when an
 // output over tokens is asked for.
 template <class T> typename Layer<T>::Runs Layer<T>::runs_of(bool rows_only) const {
-  static constexpr std::string_view over_tokens[] = {"query", "q_latent", "indexer_index_q", "indexer_index_w", "key",
-                                                     "value", "kv_latent", "k_pe", "indexer_index_k"};
+  static constexpr std::string_view over_tokens[] = {
+      "query",     "q_latent", "indexer_index_q", "indexer_index_w", "key", "value",
+      "kv_latent", "k_pe",     "indexer_index_k"};
   bool all = false;
   for (const std::string_view name : over_tokens) all = all || wants(name);
   std::vector<char> take(notes_->size(), all ? 1 : 0);
   for (std::int64_t b = 0; b < visibility_->batch(); ++b) {
     for (std::int64_t t = 0; t < visibility_->rows(); ++t) {
-      if (visibility_->real(b, t)) take[place(b * visibility_->tokens() + visibility_->row_token(t))] = 1;
+      if (visibility_->real(b, t))
+        take[place(b * visibility_->tokens() + visibility_->row_token(t))] = 1;
     }
   }
   for (std::size_t i = 0; i < take.size() && !rows_only; ++i) {
@@ -108,15 +118,17 @@ template <class T> typename Layer<T>::Runs Layer<T>::runs_of(bool rows_only) con
   for (std::size_t i = 0; i < take.size(); ++i) {
     if (take[i] == 0) continue;
     const auto at = static_cast<std::int64_t>(i);
-    if (runs.empty() || runs.back()[1] != at || at - runs.back()[0] == rows_of_a_block) runs.push_back({at, at});
+    if (runs.empty() || runs.back()[1] != at || at - runs.back()[0] == rows_of_a_block)
+      runs.push_back({at, at});
     runs.back()[1] = at + 1;
   }
   return runs;
 }
 
 template <class T> void Layer<T>::note_given(const std::shared_ptr<const RowNotes>& notes) {
-  for (StoredTensor* given : {&in_.projection.given_q_latent, &in_.projection.given_kv_latent,
-                              &in_.projection.given_k_pe, &in_.given_query, &in_.given_key, &in_.given_value}) {
+  for (StoredTensor* given :
+       {&in_.projection.given_q_latent, &in_.projection.given_kv_latent, &in_.projection.given_k_pe,
+        &in_.given_query, &in_.given_key, &in_.given_value}) {
     given->notes = notes;
   }
 }
@@ -144,13 +156,16 @@ template <class T> void Layer<T>::scatter_rows(const Array<T>& rows, Array<T>& t
   for (std::int64_t b = 0; b < visibility_->batch(); ++b) {
     for (std::int64_t t = 0; t < visibility_->rows(); ++t) {
       const auto from = rows.row({b, t}, width);
-      std::copy(from.begin(), from.end(), tokens.row({b, visibility_->row_token(t)}, width).begin());
+      std::copy(from.begin(), from.end(),
+                tokens.row({b, visibility_->row_token(t)}, width).begin());
     }
   }
 }
 
 template <class T> void Layer<T>::project() {
-  const auto made = [&](Array<T>& array, const char* letters) { array = Array<T>(sizes_.shape(letters)); };
+  const auto made = [&](Array<T>& array, const char* letters) {
+    array = Array<T>(sizes_.shape(letters));
+  };
   made(out_.query, "B S H dn+dr");
   made(out_.kv_latent, "B S Rkv");
   made(out_.k_pe, "B S dr");
@@ -161,7 +176,8 @@ template <class T> void Layer<T>::project() {
                                std::max<std::int64_t>(1, array.shape[0] * array.shape[1]);
     return std::span<T>(array.values).subspan(place(first * width), place(count * width));
   };
-  const auto copy = [&](const Buffer<T>& from, Array<T>& to, std::int64_t first, std::int64_t count) {
+  const auto copy = [&](const Buffer<T>& from, Array<T>& to, std::int64_t first,
+                        std::int64_t count) {
     std::copy(from.begin(), from.end(), part(to, first, count).begin());
   };
   const std::int64_t heads = sizes_["H"];
@@ -173,10 +189,12 @@ template <class T> void Layer<T>::project() {
     if (!projection_->direct()) {
       copy(tokens.q_latent, out_.q_latent, first, last - first);
     } else if (in_.projection.given_q_latent.given()) {
-      fetch_rows<T>(in_.projection.given_q_latent, first, last - first, part(out_.q_latent, first, last - first));
+      fetch_rows<T>(in_.projection.given_q_latent, first, last - first,
+                    part(out_.q_latent, first, last - first));
     }
     if (in_.given_query.given()) {
-      fetch_rows<T>(in_.given_query, first * heads, (last - first) * heads, part(out_.query, first, last - first));
+      fetch_rows<T>(in_.given_query, first * heads, (last - first) * heads,
+                    part(out_.query, first, last - first));
     } else {
       projection_->make_query(tokens, part(out_.query, first, last - first));
     }
@@ -189,8 +207,10 @@ template <class T> void Layer<T>::project() {
     copy(tokens.kv_latent, out_.kv_latent, first, count);
     copy(tokens.k_pe, out_.k_pe, first, count);
     if (!expands()) return;
-    projection_->make_key_value(tokens, part(out_.key, first, count), part(out_.value, first, count));
-    if (in_.given_key.given()) fetch_rows<T>(in_.given_key, first * heads, count * heads, part(out_.key, first, count));
+    projection_->make_key_value(tokens, part(out_.key, first, count),
+                                part(out_.value, first, count));
+    if (in_.given_key.given())
+      fetch_rows<T>(in_.given_key, first * heads, count * heads, part(out_.key, first, count));
     if (in_.given_value.given()) {
       fetch_rows<T>(in_.given_value, first * heads, count * heads, part(out_.value, first, count));
     }
@@ -222,9 +242,9 @@ template <class T> void Layer<T>::index() {
   index_k_view_ = view(out_.indexer_index_k, "index_k");
   index_w_view_ = view(out_.indexer_index_w, "index_w");
   const bool as_set = options.tie == Tie::threshold && !in_.indexer.given.indices.given();
-  auto chosen = indexer::select_rows<T>(index_tensors(), *visibility_, options, in_.indexer.given, run_,
-                                        wants("indexer_scores"),
-                                        as_set || in_.indexer.given.selected.given() || wants("indexer_selected"));
+  auto chosen = indexer::select_rows<T>(
+      index_tensors(), *visibility_, options, in_.indexer.given, run_, wants("indexer_scores"),
+      as_set || in_.indexer.given.selected.given() || wants("indexer_selected"));
   out_.indexer_scores = std::move(chosen.scores);
   out_.indexer_indices = std::move(chosen.indices);
   out_.indexer_selected = std::move(chosen.selected);
@@ -278,7 +298,8 @@ template <class T> void Layer<T>::attend() {
 
 // output[b, t] = Σ_h wo[h]ᵀ attention_output[b, t, h], heads in order.
 template <class T> void Layer<T>::write_output() {
-  const std::int64_t rows = sizes_["B"] * sizes_["T"], heads = sizes_["H"], value = sizes_["dv"], width = sizes_["E"];
+  const std::int64_t rows = sizes_["B"] * sizes_["T"], heads = sizes_["H"], value = sizes_["dv"],
+                     width = sizes_["E"];
   out_.output = Array<T>(sizes_.shape("B T E"));
   const StoredTensor none;
   for_each_block(run_, rows, [&](std::int64_t first, std::int64_t last) {
@@ -303,60 +324,6 @@ template <class T> void Layer<T>::write_output() {
   });
 }
 
-template <class T> indexer_loss::Options Layer<T>::loss_options() const {
-  indexer_loss::Options options = *options_.loss;
-  options.mask = options_.mask;
-  // Named by the loss, else by the indexer, else the preset's.
-  const std::optional<ScoreScale> &own = options_.loss->named_score_scale, &indexers = options_.indexer->named_score_scale;
-  options.score_scale = own ? *own : indexers.value_or(options_.loss->score_scale);
-  return options;
-}
-
-// The loss sees the indexer's rows, the main queries and keys, and the selection if it is sparse.
-template <class T> indexer_loss::Tensors Layer<T>::loss_tensors(Sizes& sizes) const {
-  indexer_loss::Tensors in;
-  if (in_.indexer.given.scores.given()) {
-    in.scores = in_.indexer.given.scores;
-  } else {
-    in.index_q = view(index_q_rows_, "index_q");
-    in.index_k = index_k_view_;
-    in.index_w = view(index_w_rows_, "index_w");
-  }
-  in.query = view(query_rows_, "query");
-  in.key = view(out_.key, "key");
-  in.mask = in_.mask;
-  if (options_.loss->sparse) {
-    const mla_attention::Inputs attention = attention_inputs();
-    in.selected = attention.selected;
-    in.indices = attention.indices;
-  }
-  in.given_log_mass = in_.given_log_mass;
-  in.given_head_sum = in_.given_head_sum;
-  in.given_target = in_.given_target;
-  indexer_loss::check(in, *options_.loss, false);
-  sizes.set("B", sizes_["B"], "");
-  sizes.set("T", sizes_["T"], "");
-  sizes.set("S", sizes_["S"], "");
-  return in;
-}
-
-template <class T> void Layer<T>::take_loss() {
-  out_.loss = Array<T>(Shape{});
-  if (!takes_loss()) return;
-  gather_rows(out_.indexer_index_q, index_q_rows_);
-  gather_rows(out_.indexer_index_w, index_w_rows_);
-  Sizes sizes;
-  const indexer_loss::Tensors in = loss_tensors(sizes);
-  auto out = indexer_loss::forward<T>(in, loss_options(), run_, sizes);
-  if (computes_loss()) out_.loss = std::move(out.loss);
-  out_.row_loss = std::move(out.row_loss);
-  out_.row_valid = std::move(out.row_valid);
-  out_.log_mass = std::move(out.log_mass);
-  out_.head_sum = std::move(out.head_sum);
-  out_.target = std::move(out.target);
-  out_.student = std::move(out.student);
-}
-
 template <class T> Outputs<T> Layer<T>::forward() {
   project();
   index();
@@ -369,10 +336,12 @@ template <class T> Outputs<T> Layer<T>::forward() {
   drop("query", out_.query), drop("key", out_.key), drop("value", out_.value);
   drop("q_latent", out_.q_latent), drop("kv_latent", out_.kv_latent), drop("k_pe", out_.k_pe);
   drop("attention_output", out_.attention_output), drop("attention_lse", out_.attention_lse);
-  drop("attention_max_logit", out_.attention_max_logit), drop("indexer_index_q", out_.indexer_index_q);
+  drop("attention_max_logit", out_.attention_max_logit),
+      drop("indexer_index_q", out_.indexer_index_q);
   drop("indexer_index_k", out_.indexer_index_k), drop("indexer_index_w", out_.indexer_index_w);
   drop("indexer_indices", out_.indexer_indices), drop("indexer_selected", out_.indexer_selected);
-  drop("row_loss", out_.row_loss), drop("row_valid", out_.row_valid), drop("log_mass", out_.log_mass);
+  drop("row_loss", out_.row_loss), drop("row_valid", out_.row_valid),
+      drop("log_mass", out_.log_mass);
   return std::move(out_);
 }
 

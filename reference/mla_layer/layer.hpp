@@ -30,12 +30,15 @@ template <class T> class Layer {
   bool takes_loss() const {  // also at coefficient 0, for its outputs on request
     if (!options_.loss) return false;
     bool wanted = computes_loss();
-    for (const char* name : {"row_loss", "row_valid", "log_mass", "head_sum", "target", "student"}) {
+    for (const char* name :
+         {"row_loss", "row_valid", "log_mass", "head_sum", "target", "student"}) {
       wanted = wanted || wants(name);
     }
     return wanted;
   }
-  bool expands() const { return !run_.schedule.absorbed || takes_loss() || wants("key") || wants("value"); }
+  bool expands() const {
+    return !run_.schedule.absorbed || takes_loss() || wants("key") || wants("value");
+  }
 
   // How given stages are read at tokens that no real row reads: as they are going forward, as zeros on the way back.
   void note_given(const std::shared_ptr<const RowNotes>& notes);

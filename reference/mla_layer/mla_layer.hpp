@@ -26,24 +26,30 @@ struct Inputs {
   MaskInputs mask;
 
   template <class Visitor> void weights(Visitor& v) {
-    v.differentiable("wq", projection.wq, "E H dn+dr", "direct query weight; or wq_a, q_norm and wq_b");
+    v.differentiable("wq", projection.wq, "E H dn+dr",
+                     "direct query weight; or wq_a, q_norm and wq_b");
     v.differentiable("wq_a", projection.wq_a, "E Rq", "to the query latent");
     v.differentiable("q_norm", projection.q_norm, "Rq", "weight of its norm");
     v.differentiable("wq_b", projection.wq_b, "Rq H dn+dr", "from the query latent");
-    v.required_differentiable("wkv_a", projection.wkv_a, "E Rkv+dr", "to the key-value latent and the rotary key");
+    v.required_differentiable("wkv_a", projection.wkv_a, "E Rkv+dr",
+                              "to the key-value latent and the rotary key");
     v.required_differentiable("kv_norm", projection.kv_norm, "Rkv", "weight of the latent's norm");
-    v.required_differentiable("wkv_b", projection.wkv_b, "Rkv H dn+dv", "from the latent to keys and values");
+    v.required_differentiable("wkv_b", projection.wkv_b, "Rkv H dn+dv",
+                              "from the latent to keys and values");
     v.differentiable("bq", projection.bq, "H dn+dr", "bias of wq");
     v.differentiable("bq_a", projection.bq_a, "Rq", "bias of wq_a");
     v.differentiable("bq_b", projection.bq_b, "H dn+dr", "bias of wq_b");
     v.differentiable("bkv_a", projection.bkv_a, "Rkv+dr", "bias of wkv_a");
     v.differentiable("bkv_b", projection.bkv_b, "H dn+dv", "bias of wkv_b");
     v.required_differentiable("wo", wo, "H dv E", "output projection");
-    v.differentiable("indexer_wq_b", indexer.wq_b, "Rq A e", "indexer: from the query latent to queries");
+    v.differentiable("indexer_wq_b", indexer.wq_b, "Rq A e",
+                     "indexer: from the query latent to queries");
     v.differentiable("indexer_wk", indexer.wk, "E e", "indexer: to keys");
-    v.differentiable("indexer_k_norm_weight", indexer.k_norm_weight, "e", "indexer: weight of the keys' norm");
+    v.differentiable("indexer_k_norm_weight", indexer.k_norm_weight, "e",
+                     "indexer: weight of the keys' norm");
     v.differentiable("indexer_k_norm_bias", indexer.k_norm_bias, "e", "indexer: its bias");
-    v.differentiable("indexer_weights_proj", indexer.weights_proj, "E A", "indexer: to head weights");
+    v.differentiable("indexer_weights_proj", indexer.weights_proj, "E A",
+                     "indexer: to head weights");
   }
   template <class Visitor> void fields(Visitor& v) {
     v.required_differentiable("x", projection.x, "B S E", "tokens");
@@ -54,7 +60,8 @@ struct Inputs {
     v.given("q_latent", projection.given_q_latent, "B S Rq", "query latent after its norm");
     v.given("kv_latent", projection.given_kv_latent, "B S Rkv", "key-value latent after its norm");
     v.given("k_pe", projection.given_k_pe, "B S dr", "rotary key after rotation");
-    v.given("attention_output", given_attention_output, "B T H dv", "a forward pass's own attention output");
+    v.given("attention_output", given_attention_output, "B T H dv",
+            "a forward pass's own attention output");
     v.given("attention_lse", given_attention_lse, "B T H", "its log-sum-exp");
     v.given("attention_max_logit", given_attention_max_logit, "B T H", "its largest logits");
     v.given("indexer_index_q", indexer.given.index_q, "B S A e", "indexer queries");
@@ -80,7 +87,8 @@ struct Cotangents {
 
 template <class T> struct Outputs {
   Array<T> output, loss;
-  Array<T> query, key, value, q_latent, kv_latent, k_pe, attention_output, attention_lse, attention_max_logit;
+  Array<T> query, key, value, q_latent, kv_latent, k_pe, attention_output, attention_lse,
+      attention_max_logit;
   Array<T> indexer_index_q, indexer_index_k, indexer_index_w, indexer_scores;
   Array<std::int32_t> indexer_indices;
   Array<std::uint8_t> indexer_selected, row_valid;
@@ -120,7 +128,8 @@ template <class T> struct Gradients {
   template <class Visitor> void fields(Visitor& v) {
     projection.fields(v);
     v("wo", wo), v("indexer_wq_b", indexer.wq_b), v("indexer_wk", indexer.wk);
-    v("indexer_k_norm_weight", indexer.k_norm_weight), v("indexer_k_norm_bias", indexer.k_norm_bias);
+    v("indexer_k_norm_weight", indexer.k_norm_weight),
+        v("indexer_k_norm_bias", indexer.k_norm_bias);
     v("indexer_weights_proj", indexer.weights_proj);
   }
 };
@@ -132,9 +141,11 @@ struct Op {
   template <class T> using Outputs = mla_layer::Outputs<T>;
   template <class T> using Gradients = mla_layer::Gradients<T>;
   static constexpr std::string_view name = "mla_layer";
-  static constexpr std::string_view summary = "the DeepSeek-V3.2 layer from x to output and indexer loss";
+  static constexpr std::string_view summary =
+      "the DeepSeek-V3.2 layer from x to output and indexer loss";
   static constexpr std::string_view formula =
-      "output = wo . mla_attention(mla_projection(x), selected by dsa_indexer);  loss = dsa_indexer_loss";
+      "output = wo . mla_attention(mla_projection(x), selected by dsa_indexer);  loss = "
+      "dsa_indexer_loss";
   static constexpr std::string_view honours[] = {"barrier",  "head_chunk", "key_block", "sliced",
                                                  "absorbed", "prefill",    "step"};
   static bool has_surrogate(const Options& options) {

@@ -8,12 +8,14 @@ namespace plumbline::mla_layer {
 
 enum class Preset { maxtext_v32, exact, maxtext_v4, megatron, tilelang };
 inline std::span<const std::string_view> names_of(Preset) {
-  static constexpr std::string_view names[] = {"maxtext_v32", "exact", "maxtext_v4", "megatron", "tilelang"};
+  static constexpr std::string_view names[] = {"maxtext_v32", "exact", "maxtext_v4", "megatron",
+                                               "tilelang"};
   return names;
 }
 inline const indexer_loss::Preset& preset_of(Preset preset) {
   using namespace indexer_loss::preset;
-  static constexpr const indexer_loss::Preset* table[] = {&maxtext_v32, &exact, &maxtext_v4, &megatron, &tilelang};
+  static constexpr const indexer_loss::Preset* table[] = {&maxtext_v32, &exact, &maxtext_v4,
+                                                          &megatron, &tilelang};
   return *table[static_cast<std::size_t>(preset)];
 }
 using LossOptions = layer::LossOptions<Preset>;
@@ -25,7 +27,8 @@ struct IndexerOptions : dsa_indexer::Options {
   template <class Visitor> void fields(Visitor& v) {
     v("k", k, "tokens to select; required");
     v("tie", tie, "equal scores: exactly k, lower index first; or every score >= the k-th");
-    v("score_scale", named_score_scale, "factor of the score: (A e)^-1/2 (default), e^-1/2 or 1; the loss takes it too");
+    v("score_scale", named_score_scale,
+      "factor of the score: (A e)^-1/2 (default), e^-1/2 or 1; the loss takes it too");
     v.prepare([this] { score_scale = named_score_scale.value_or(ScoreScale::heads_and_dim); });
     v("eps", eps, "of the layer norm of the keys");
     v("rope", rope, "rotary embedding of queries and keys; required");

@@ -15,13 +15,15 @@ void need(const StoredTensor& tensor, const char* name, const char* what) {
 
 Sizes checked(const Inputs& in, const mla_layer::Options& options) {
   const MaskInputs& refused = in.refused;
-  for (const StoredTensor* tensor :
-       {&refused.valid, &refused.row_mask, &refused.mask, &refused.row_index, &refused.cu_seqlens}) {
-    if (tensor->given()) throw Error(tensor->name, "the tensor", "none: a call of a server does not take it");
+  for (const StoredTensor* tensor : {&refused.valid, &refused.row_mask, &refused.mask,
+                                     &refused.row_index, &refused.cu_seqlens}) {
+    if (tensor->given())
+      throw Error(tensor->name, "the tensor", "none: a call of a server does not take it");
   }
   mla_layer::check_indexer(in.layer, options);
   if (options.loss) throw Error("option loss", "a loss", "null: a call of a server has no loss");
-  if (!options.mask.causal) throw Error("option mask.causal", "false", "true: later tokens are not there");
+  if (!options.mask.causal)
+    throw Error("option mask.causal", "false", "true: later tokens are not there");
   if (options.mask.query_offset) {
     throw Error("option mask.query_offset", std::to_string(*options.mask.query_offset),
                 "none: rows stand at the new tokens");
@@ -29,10 +31,13 @@ Sizes checked(const Inputs& in, const mla_layer::Options& options) {
   need(in.length, "state.length", "the tensor [B]: tokens in the caches");
   need(in.old_positions, "state.positions", "the tensor [B, P]");
   need(in.old_segments, "state.segment_ids", "the tensor [B, P]");
-  if (options.indexer) need(in.index_k, "state.indexer_index_k", "the tensor [B, P, e]: option indexer is given");
-  if (!options.indexer && in.index_k.given()) throw Error(in.index_k.name, "the tensor", "none: option indexer is null");
+  if (options.indexer)
+    need(in.index_k, "state.indexer_index_k", "the tensor [B, P, e]: option indexer is given");
+  if (!options.indexer && in.index_k.given())
+    throw Error(in.index_k.name, "the tensor", "none: option indexer is null");
   Sizes sizes;
-  const auto width = [&](const char* letter, const std::optional<std::int64_t>& value, const char* name) {
+  const auto width = [&](const char* letter, const std::optional<std::int64_t>& value,
+                         const char* name) {
     if (value) sizes.set(letter, *value, name);
   };
   width("dn", options.projection.nope_dim, "option nope_dim");
@@ -44,7 +49,8 @@ Sizes checked(const Inputs& in, const mla_layer::Options& options) {
     const std::int64_t length = integer_at(in.length, {b}), capacity = sizes["P"];
     const std::string where = in.length.name + "[" + std::to_string(b) + "]";
     if (length < 0 || length > capacity) {
-      throw Error(where, std::to_string(length), "a length from 0 to P = " + std::to_string(capacity));
+      throw Error(where, std::to_string(length),
+                  "a length from 0 to P = " + std::to_string(capacity));
     }
     if (sizes["L"] > capacity - length) {
       throw Error(where, std::to_string(length) + " with L = " + std::to_string(sizes["L"]),
@@ -55,9 +61,9 @@ Sizes checked(const Inputs& in, const mla_layer::Options& options) {
 }
 
 // The live part of one sequence's caches.
-template <class T>
-mla_layer::Cache<T> cache_of(const Inputs& in, const mla_layer::Options& options, const Sizes& sizes, std::int64_t b,
-                             const std::vector<std::int32_t>& documents) {
+template <class T> mla_layer::Cache<T> cache_of(const Inputs& in, const mla_layer::Options& options,
+                                                const Sizes& sizes, std::int64_t b,
+                                                const std::vector<std::int32_t>& documents) {
   mla_layer::Cache<T> cache;
   const std::int64_t capacity = sizes["P"];
   cache.length = integer_at(in.length, {b});
@@ -72,7 +78,8 @@ mla_layer::Cache<T> cache_of(const Inputs& in, const mla_layer::Options& options
     to = Array<T>({1, capacity, width});
     StoredTensor unseen = from;
     unseen.nonfinite = NonFinite::allow;
-    for (std::int64_t s = 0; s < cache.length; ++s) fetch<T>(seen(s) ? from : unseen, {b, s}, to.row({0, s}, width));
+    for (std::int64_t s = 0; s < cache.length; ++s)
+      fetch<T>(seen(s) ? from : unseen, {b, s}, to.row({0, s}, width));
   };
   read(in.kv_latent, cache.kv_latent, sizes["Rkv"]);
   read(in.k_pe, cache.k_pe, sizes["dr"]);
@@ -86,12 +93,14 @@ mla_layer::Cache<T> cache_of(const Inputs& in, const mla_layer::Options& options
 
 }  // namespace
 
-template <class T> Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
+template <class T>
+Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
   const Sizes sizes = checked(in, options);
   const std::int64_t batch = sizes["B"], fresh = sizes["L"], capacity = sizes["P"];
   mla_layer::Options inner = options;
   inner.mask.documents = options.mask.documents.value_or(true);
-  Sizes shapes = sizes;  // of the layer's outputs: rows and tokens are the new ones, keys range over the caches
+  Sizes shapes =
+      sizes;  // of the layer's outputs: rows and tokens are the new ones, keys range over the caches
   shapes.set("T", fresh, "L");
   shapes.set("S", fresh, "L");
   shapes.set("K", capacity, "P");
@@ -113,8 +122,8 @@ template <class T> Outputs<T> Op::forward(const Inputs& in, const Options& optio
     for (std::int64_t i = 0; i < fresh; ++i) {
       now.positions.push_back(static_cast<std::int32_t>(
           in.positions.given() ? integer_at(in.positions, {b, i}) : before + i));
-      now.segments.push_back(
-          static_cast<std::int32_t>(in.segment_ids.given() ? integer_at(in.segment_ids, {b, i}) : 0));
+      now.segments.push_back(static_cast<std::int32_t>(
+          in.segment_ids.given() ? integer_at(in.segment_ids, {b, i}) : 0));
     }
     std::vector<std::int32_t> rows_of = now.segments;
     std::erase_if(rows_of, [&](std::int32_t s) {
@@ -128,13 +137,16 @@ template <class T> Outputs<T> Op::forward(const Inputs& in, const Options& optio
     out.length({b}) = static_cast<std::int32_t>(cache.length);
     const auto write = [&](const Array<T>& from, Array<T>& to) {
       const auto values = from.row({0}, static_cast<std::int64_t>(from.values.size()));
-      std::copy(values.begin(), values.end(), to.row({b}, static_cast<std::int64_t>(values.size())).begin());
+      std::copy(values.begin(), values.end(),
+                to.row({b}, static_cast<std::int64_t>(values.size())).begin());
     };
     write(cache.kv_latent, out.kv_latent);
     write(cache.k_pe, out.k_pe);
     if (options.indexer) write(cache.index_k, out.index_k);
-    std::copy(cache.positions.begin(), cache.positions.end(), out.positions.row({b}, capacity).begin());
-    std::copy(cache.segments.begin(), cache.segments.end(), out.segments.row({b}, capacity).begin());
+    std::copy(cache.positions.begin(), cache.positions.end(),
+              out.positions.row({b}, capacity).begin());
+    std::copy(cache.segments.begin(), cache.segments.end(),
+              out.segments.row({b}, capacity).begin());
   }
   return out;
 }
@@ -149,10 +161,15 @@ template Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&
 template Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
 template Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
 template Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
-template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&, const Cotangents&);
-template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&, const Cotangents&);
+template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&,
+                                              const Cotangents&);
 
 }  // namespace plumbline::mla_step

@@ -20,11 +20,13 @@ struct Inputs {
 
   template <class Visitor> void fields(Visitor& v) {
     v.required("x", layer.projection.x, "B L E", "new tokens");
-    v.booleans("valid", refused.valid, "B L P", "not taken: what later calls see cannot depend on it");
+    v.booleans("valid", refused.valid, "B L P",
+               "not taken: what later calls see cannot depend on it");
     v.booleans("row_mask", refused.row_mask, "B L", "not taken");
     v.optional("mask", refused.mask, "B L P", "not taken");
     v.integers("row_index", refused.row_index, "L", "not taken");
-    v.integers("cu_seqlens", refused.cu_seqlens, "n+1", "not taken: positions and segment_ids say it");
+    v.integers("cu_seqlens", refused.cu_seqlens, "n+1",
+               "not taken: positions and segment_ids say it");
     v.integers("positions", positions, "B L", "their positions; default length[b] + i");
     v.integers("segment_ids", segment_ids, "B L", "their documents; default 0");
     v.integers("state.length", length, "B", "tokens in the caches of each sequence; required");
@@ -65,12 +67,15 @@ struct Op {
   template <class T> using Outputs = mla_step::Outputs<T>;
   template <class T> using Gradients = mla_step::Gradients<T>;
   static constexpr std::string_view name = "mla_step";
-  static constexpr std::string_view summary = "one call of a server: new tokens through an MLA layer and its caches";
-  static constexpr std::string_view formula = "output of mla_layer for the L new rows, over caches of what came before";
+  static constexpr std::string_view summary =
+      "one call of a server: new tokens through an MLA layer and its caches";
+  static constexpr std::string_view formula =
+      "output of mla_layer for the L new rows, over caches of what came before";
   static constexpr std::string_view honours[] = {"head_chunk", "key_block", "sliced", "absorbed"};
   static constexpr bool outputs_can_be_given = false;
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
-  template <class T> static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&);
+  template <class T>
+  static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&);
 };
 
 }  // namespace plumbline::mla_step

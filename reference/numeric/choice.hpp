@@ -24,7 +24,8 @@ struct Log {
 struct Normalisation {
   enum Kind { none, add, clamp, zero_below } kind = none;
   double parameter = 0;
-  static constexpr Mode modes[] = {{"none", ""}, {"add", "eps"}, {"clamp", "eps"}, {"zero_below", "eps"}};
+  static constexpr Mode modes[] = {
+      {"none", ""}, {"add", "eps"}, {"clamp", "eps"}, {"zero_below", "eps"}};
   bool operator==(const Normalisation&) const = default;
 };
 
@@ -33,7 +34,8 @@ template <class T> T guarded_log(const Log& log, const T& x, const T& log_x) {
   switch (log.kind) {
     case Log::exact: return log_x;
     case Log::add: return natural_log(T(x + constant<T>(log.parameter)));
-    case Log::clamp: return natural_log(larger(x, constant<T>(log.parameter), "the clamp of a logarithm"));
+    case Log::clamp:
+      return natural_log(larger(x, constant<T>(log.parameter), "the clamp of a logarithm"));
     case Log::clip: return larger(log_x, constant<T>(log.parameter), "the clip of a logarithm");
   }
   return log_x;

@@ -7,7 +7,17 @@
 namespace plumbline {
 
 enum class Point {
-  proj_out, norm_out, rope_out, index_scores, scores, probabilities, head_sum, target, output, delta, dscores
+  proj_out,
+  norm_out,
+  rope_out,
+  index_scores,
+  scores,
+  probabilities,
+  head_sum,
+  target,
+  output,
+  delta,
+  dscores
 };
 enum class Symbol { log_sum_exp, delta, target_normaliser, sum_of_u };
 

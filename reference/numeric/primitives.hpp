@@ -102,7 +102,7 @@ template <class T> class LogSum {
     if (!is_finite(x)) return -infinity<T>();
     return (x - max_) - log_of_sum;
   }
-  const T& scaled_sum() const { return sum_; }                                // Σ exp(x − max)
+  const T& scaled_sum() const { return sum_; }                      // Σ exp(x − max)
   T log_of_sum() const { return any_ ? natural_log(sum_) : T(0); }  // and its logarithm
 
  private:

@@ -39,9 +39,7 @@ template <class T> constexpr Precision precision_of() {
 }
 
 // Inputs and cotangents are bare numbers; for scalars that carry an error this names the type without one.
-template <class S> struct ExactOf {
-  using type = S;
-};
+template <class S> struct ExactOf { using type = S; };
 template <class S> using Exact = typename ExactOf<S>::type;
 
 // ---- elementary functions of the machine precisions, beside those found by argument-dependent lookup ---------

@@ -13,8 +13,8 @@
 namespace plumbline {
 
 struct Work {
-  std::int64_t evaluations = 0;             // of P (losses), of logits or products (other operations)
-  std::int64_t score_evaluations = 0;       // products q·k of the indexer
+  std::int64_t evaluations = 0;        // of P (losses), of logits or products (other operations)
+  std::int64_t score_evaluations = 0;  // products q·k of the indexer
   std::int64_t normaliser_evaluations = 0;  // logits computed for a log-sum-exp only
   std::int64_t rows_fetched = 0;            // stored rows of key-like tensors converted
   std::int64_t peak_bytes = 0;              // of working-precision numbers, largest over the rows

@@ -27,7 +27,8 @@ void for_each_row(const Run& run, std::int64_t count, const std::function<void(s
     if (run.work != nullptr) *run.work += this_work();
     if (!own_thread) this_work() = outer;
   };
-  const std::int64_t threads = std::clamp<std::int64_t>(run.threads, 1, std::max<std::int64_t>(count, 1));
+  const std::int64_t threads =
+      std::clamp<std::int64_t>(run.threads, 1, std::max<std::int64_t>(count, 1));
   std::vector<std::thread> pool;
   for (std::int64_t i = 1; i < threads; ++i) pool.emplace_back(work, true);
   work(false);

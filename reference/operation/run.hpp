@@ -21,11 +21,13 @@ struct Schedule {
   std::int64_t head_chunk = 0, key_block = 0, prefill = 0, step = 0;
 
   template <class Visitor> void fields(Visitor& v) {
-    v("barrier", barrier, "keep what a row computes between its passes (true) or compute it again (false)");
+    v("barrier", barrier,
+      "keep what a row computes between its passes (true) or compute it again (false)");
     v("head_chunk", head_chunk, "heads summed at a time; 0 = all");
     v("key_block", key_block, "keys streamed at a time with a running maximum; 0 = all");
     v("sliced", sliced, "slice weights before the contraction instead of splitting the product");
-    v("absorbed", absorbed, "scores and outputs through the latent instead of expanded keys and values");
+    v("absorbed", absorbed,
+      "scores and outputs through the latent instead of expanded keys and values");
     v("prefill", prefill, "tokens of the first call; 0 = none");
     v("step", step, "tokens of each later call; 0 = the rest in one call");
   }
@@ -36,8 +38,9 @@ struct Run {
   Schedule schedule;
   std::set<std::string, std::less<>> outputs;  // those on request that are wanted
   int threads = 1;
-  bool surrogate = false;   // a loss returns the function its gradient belongs to (gradient p_minus_t)
-  Work* work = nullptr;     // counters, added up over the threads
+  bool surrogate =
+      false;             // a loss returns the function its gradient belongs to (gradient p_minus_t)
+  Work* work = nullptr;  // counters, added up over the threads
 
   bool wants(std::string_view name) const { return outputs.find(name) != outputs.end(); }
 };

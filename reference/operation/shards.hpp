@@ -12,7 +12,8 @@ namespace plumbline {
 template <class T> class Shards {
  public:
   Shards(Array<T>& total, std::int64_t rows) : total_(total) {
-    for (std::int64_t i = 1; total.given() && i < shards_of(rows); ++i) parts_.emplace_back(total.shape);
+    for (std::int64_t i = 1; total.given() && i < shards_of(rows); ++i)
+      parts_.emplace_back(total.shape);
   }
   Array<T>& operator[](std::int64_t shard) {
     return shard == 0 ? total_ : parts_[static_cast<std::size_t>(shard - 1)];

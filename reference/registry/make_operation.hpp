@@ -25,7 +25,9 @@ void check_cotangents(const Operation& operation, const Problem& problem);
 Tensors live_cotangents(const Operation& operation, const Problem& problem, const Tensors& given);
 
 template <class Op>
-concept HasPresets = requires { Op::presets(); };
+concept HasPresets = requires {
+  Op::presets();
+};
 
 template <class Op> class OperationOf final : public Operation {
   using Options = typename Op::Options;
@@ -55,7 +57,8 @@ template <class Op> class OperationOf final : public Operation {
     Options defaults = initial(Json::object());
     OptionLister lister;
     defaults.fields(lister);
-    lister("nonfinite", nonfinite, "a NaN or infinity that a real row reads: an error, or the limits of the formulas");
+    lister("nonfinite", nonfinite,
+           "a NaN or infinity that a real row reads: an error, or the limits of the formulas");
     options = lister.list;
     if constexpr (HasPresets<Op>) {
       for (const auto& preset : Op::presets()) {
@@ -111,7 +114,9 @@ template <class Op> class OperationOf final : public Operation {
     Options options;
     if constexpr (HasPresets<Op>) {
       const auto table = Op::presets();
-      const Json asked = json.is_object() && json.contains("preset") ? json["preset"] : Json(std::string(table[0].name));
+      const Json asked = json.is_object() && json.contains("preset")
+                             ? json["preset"]
+                             : Json(std::string(table[0].name));
       std::vector<std::string> names;
       for (const auto& preset : table) {
         names.emplace_back(preset.name);

@@ -9,7 +9,8 @@ std::span<const Operation* const> operations() {
   static const std::vector<const Operation*> sorted = [] {
     std::vector<const Operation*> all = table_of_losses();
     for (const Operation* each : table_of_mla()) all.push_back(each);
-    std::sort(all.begin(), all.end(), [](const Operation* x, const Operation* y) { return x->name < y->name; });
+    std::sort(all.begin(), all.end(),
+              [](const Operation* x, const Operation* y) { return x->name < y->name; });
     return all;
   }();
   return sorted;
@@ -26,7 +27,8 @@ const Operation& operation(std::string_view name) {
 
 const Value* Result::find(std::string_view name, bool gradient) const {
   const std::vector<Value>& list = gradient ? gradients : outputs;
-  const auto found = std::find_if(list.begin(), list.end(), [&](const Value& value) { return value.name == name; });
+  const auto found = std::find_if(list.begin(), list.end(),
+                                  [&](const Value& value) { return value.name == name; });
   return found == list.end() ? nullptr : &*found;
 }
 
@@ -36,11 +38,13 @@ Run make_run(const Operation& operation, const Problem& problem, const Evaluatio
   run.schedule.fields(reader);
   reader.finish();
   for (const auto& [key, value] : problem.schedule.items()) {
-    if (std::find(operation.honours.begin(), operation.honours.end(), key) == operation.honours.end()) {
+    if (std::find(operation.honours.begin(), operation.honours.end(), key) ==
+        operation.honours.end()) {
       throw Error("schedule." + key, "a key that " + operation.name + " does not honour",
                   "one of " + joined(operation.honours));
     }
-    if (value.is_number() && value.get<double>() < 0) throw Error("schedule." + key, value.dump(), "a number >= 0");
+    if (value.is_number() && value.get<double>() < 0)
+      throw Error("schedule." + key, value.dump(), "a number >= 0");
   }
   for (const std::string& name : problem.outputs) {
     std::vector<std::string> names{"all"};
@@ -76,7 +80,8 @@ void check_cotangents(const Operation& operation, const Problem& problem) {
   for (const TensorInfo& info : operation.cotangents) names.push_back(info.name);
   for (const auto& [name, tensor] : problem.cot) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      throw Error("cot." + name, "a cotangent the operation does not take", "one of " + joined(names));
+      throw Error("cot." + name, "a cotangent the operation does not take",
+                  "one of " + joined(names));
     }
     TensorBinder::check_kind(tensor, name, Kind::real);
   }

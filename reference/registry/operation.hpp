@@ -82,7 +82,7 @@ class Operation {
   std::vector<TensorInfo> inputs, given, cotangents;
   std::vector<OutputInfo> outputs;
   std::vector<OptionInfo> options;
-  std::vector<PresetInfo> presets;  // the first is the default
+  std::vector<PresetInfo> presets;   // the first is the default
   std::vector<std::string> honours;  // schedule keys
 
   virtual Result evaluate(const Problem& problem, const Evaluation& how) const = 0;
@@ -94,7 +94,7 @@ class Operation {
   virtual bool reaches(std::string_view output, std::string_view input) const = 0;
 };
 
-std::span<const Operation* const> operations();       // in the order of their names
-const Operation& operation(std::string_view name);    // Error for an unknown name
+std::span<const Operation* const> operations();     // in the order of their names
+const Operation& operation(std::string_view name);  // Error for an unknown name
 
 }  // namespace plumbline

@@ -17,7 +17,8 @@ std::string joined(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
-OptionReader::OptionReader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
+OptionReader::OptionReader(const Json& json, std::string where)
+    : json_(json), where_(std::move(where)) {
   if (!json.is_object()) {
     throw Error(where_.substr(0, where_.find_last_not_of(". ") + 1), json_text(json), "an object");
   }
@@ -37,18 +38,22 @@ void OptionReader::read(const Json& json, const std::string& where, bool& value)
 }
 
 void OptionReader::read(const Json& json, const std::string& where, std::int64_t& value) {
-  const bool fits = json.is_number_unsigned() ? json.get<std::uint64_t>() <= INT64_MAX : json.is_number_integer();
+  const bool fits =
+      json.is_number_unsigned() ? json.get<std::uint64_t>() <= INT64_MAX : json.is_number_integer();
   if (!fits) throw Error(where, json_text(json), "an integer");
   value = json.get<std::int64_t>();
 }
 
 void OptionReader::read(const Json& json, const std::string& where, double& value) {
-  if (!json.is_number() || !std::isfinite(json.get<double>())) throw Error(where, json_text(json), "a finite number");
+  if (!json.is_number() || !std::isfinite(json.get<double>()))
+    throw Error(where, json_text(json), "a finite number");
   value = json.get<double>();
 }
 
-void OptionReader::read(const Json& json, const std::string& where, std::array<std::int64_t, 2>& value) {
-  if (!json.is_array() || json.size() != 2) throw Error(where, json_text(json), "[begin, end], two integers");
+void OptionReader::read(const Json& json, const std::string& where,
+                        std::array<std::int64_t, 2>& value) {
+  if (!json.is_array() || json.size() != 2)
+    throw Error(where, json_text(json), "[begin, end], two integers");
   read(json[0], where + "[0]", value[0]);
   read(json[1], where + "[1]", value[1]);
 }
@@ -56,7 +61,9 @@ void OptionReader::read(const Json& json, const std::string& where, std::array<s
 std::size_t OptionReader::choose(const Json& json, const std::string& where,
                                  std::span<const std::string_view> names) {
   // A choice may be a number (lse_base 2): its text is compared.
-  const std::string text = json.is_string() ? json.get<std::string>() : json.is_number() ? json.dump() : "";
+  const std::string text = json.is_string()   ? json.get<std::string>()
+                           : json.is_number() ? json.dump()
+                                              : "";
   const auto found = std::find(names.begin(), names.end(), text);
   if (found == names.end()) {
     throw Error(where, json_text(json), "one of " + joined({names.begin(), names.end()}));
@@ -82,11 +89,13 @@ std::pair<std::size_t, double> OptionReader::read_mode(const Json& json, const s
     }
     if (parameter.empty()) return {i, 0};
     if (!json.is_object() || !json.contains(parameter)) {
-      throw Error(where, json_text(json), "{\"mode\": \"" + names[i] + "\", \"" + parameter + "\": number}");
+      throw Error(where, json_text(json),
+                  "{\"mode\": \"" + names[i] + "\", \"" + parameter + "\": number}");
     }
     double value = 0;
     read(json[parameter], where + "." + parameter, value);
-    if (parameter == "eps" && value < 0) throw Error(where + ".eps", json_text(json[parameter]), "eps >= 0");
+    if (parameter == "eps" && value < 0)
+      throw Error(where + ".eps", json_text(json[parameter]), "eps >= 0");
     return {i, value};
   }
   throw Error(where, json_text(json), "one of " + joined(names));

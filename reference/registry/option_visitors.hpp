@@ -24,7 +24,9 @@ struct AnyVisitor {
   template <class U> void operator()(std::string_view, U&, std::string_view) {}
 };
 template <class T>
-concept HasFields = requires(T& value, AnyVisitor& v) { value.fields(v); };
+concept HasFields = requires(T& value, AnyVisitor& v) {
+  value.fields(v);
+};
 template <class T>
 concept HasModes = requires(T& value) {
   T::modes[0].parameter;
@@ -53,7 +55,8 @@ class OptionReader {
   static void read(const Json& json, const std::string& where, std::int64_t& value);
   static void read(const Json& json, const std::string& where, double& value);
   static void read(const Json& json, const std::string& where, std::array<std::int64_t, 2>& value);
-  template <class U> static void read(const Json& json, const std::string& where, std::optional<U>& value) {
+  template <class U>
+  static void read(const Json& json, const std::string& where, std::optional<U>& value) {
     if (json.is_null()) {
       value.reset();
       return;
@@ -75,7 +78,8 @@ class OptionReader {
     value.fields(inner);
     inner.finish();
   }
-  static std::size_t choose(const Json& json, const std::string& where, std::span<const std::string_view> names);
+  static std::size_t choose(const Json& json, const std::string& where,
+                            std::span<const std::string_view> names);
   static std::pair<std::size_t, double> read_mode(const Json& json, const std::string& where,
                                                   std::span<const Mode> modes);
 
@@ -96,7 +100,9 @@ class OptionWriter {
   static Json write(std::int64_t value) { return value; }
   static Json write(double value) { return value; }
   static Json write(const std::array<std::int64_t, 2>& value) { return value; }
-  template <class U> static Json write(std::optional<U>& value) { return value ? write(*value) : Json(nullptr); }
+  template <class U> static Json write(std::optional<U>& value) {
+    return value ? write(*value) : Json(nullptr);
+  }
   template <Choice U> static Json write(U value) {
     return std::string(names_of(value)[static_cast<std::size_t>(value)]);
   }
@@ -130,7 +136,9 @@ class OptionLister {
   static void describe(bool&, OptionInfo& info) { info.type = "bool"; }
   static void describe(std::int64_t&, OptionInfo& info) { info.type = "integer"; }
   static void describe(double&, OptionInfo& info) { info.type = "number"; }
-  static void describe(std::array<std::int64_t, 2>&, OptionInfo& info) { info.type = "[begin, end)"; }
+  static void describe(std::array<std::int64_t, 2>&, OptionInfo& info) {
+    info.type = "[begin, end)";
+  }
   template <class U> static void describe(std::optional<U>& value, OptionInfo& info) {
     U inner = value.value_or(U{});
     describe(inner, info);
@@ -142,7 +150,8 @@ class OptionLister {
   template <HasModes U> static void describe(U&, OptionInfo& info) {
     info.type = "mode";
     for (const Mode& mode : U::modes) {
-      info.choices.push_back(std::string(mode.name) + (mode.parameter.empty() ? "" : " " + std::string(mode.parameter)));
+      info.choices.push_back(std::string(mode.name) +
+                             (mode.parameter.empty() ? "" : " " + std::string(mode.parameter)));
     }
   }
   template <HasFields U> static void describe(U& value, OptionInfo& info) {

@@ -16,10 +16,13 @@ template <class U> constexpr Kind kind_of() {
 
 struct OutputLister {
   std::vector<OutputInfo> list;
-  template <class U> void operator()(std::string_view name, Array<U>&, std::string_view letters, std::string_view doc) {
-    list.push_back({std::string(name), std::string(letters), std::string(doc), kind_of<U>(), false});
+  template <class U> void operator()(std::string_view name, Array<U>&, std::string_view letters,
+                                     std::string_view doc) {
+    list.push_back(
+        {std::string(name), std::string(letters), std::string(doc), kind_of<U>(), false});
   }
-  template <class U> void on_request(std::string_view name, Array<U>& a, std::string_view letters, std::string_view doc) {
+  template <class U> void on_request(std::string_view name, Array<U>& a, std::string_view letters,
+                                     std::string_view doc) {
     (*this)(name, a, letters, doc);
     list.back().on_request = true;
   }
@@ -27,13 +30,16 @@ struct OutputLister {
 
 class ValueCollector {
  public:
-  ValueCollector(const Tensors& given, std::string prefix) : given_(given), prefix_(std::move(prefix)) {}
+  ValueCollector(const Tensors& given, std::string prefix)
+      : given_(given), prefix_(std::move(prefix)) {}
   std::vector<Value> values;
 
-  template <class U> void operator()(std::string_view name, Array<U>& array, std::string_view = "", std::string_view = "") {
+  template <class U> void operator()(std::string_view name, Array<U>& array, std::string_view = "",
+                                     std::string_view = "") {
     if (array.given()) values.push_back(convert(name, replaced(name, array)));
   }
-  template <class U> void on_request(std::string_view name, Array<U>& array, std::string_view, std::string_view) {
+  template <class U>
+  void on_request(std::string_view name, Array<U>& array, std::string_view, std::string_view) {
     (*this)(name, array);
   }
 
@@ -45,7 +51,8 @@ class ValueCollector {
   std::string prefix_;
 };
 
-template <class U> const Array<U>& ValueCollector::replaced(std::string_view name, Array<U>& array) const {
+template <class U>
+const Array<U>& ValueCollector::replaced(std::string_view name, Array<U>& array) const {
   const auto found = given_.find(name);
   if (found == given_.end()) return array;
   const StoredTensor& tensor = found->second;
@@ -60,13 +67,16 @@ template <class U> const Array<U>& ValueCollector::replaced(std::string_view nam
       rest /= static_cast<std::size_t>(array.shape[axis]);
     }
     if constexpr (kind_of<U>() == Kind::real) array.values[i] = Fetch<U>::element(tensor, index);
-    if constexpr (kind_of<U>() == Kind::integer) array.values[i] = static_cast<U>(integer_at(tensor, Index(index)));
-    if constexpr (kind_of<U>() == Kind::boolean) array.values[i] = boolean_at(tensor, Index(index)) ? 1 : 0;
+    if constexpr (kind_of<U>() == Kind::integer)
+      array.values[i] = static_cast<U>(integer_at(tensor, Index(index)));
+    if constexpr (kind_of<U>() == Kind::boolean)
+      array.values[i] = boolean_at(tensor, Index(index)) ? 1 : 0;
   }
   return array;
 }
 
-template <class U> Value ValueCollector::convert(std::string_view name, const Array<U>& array) const {
+template <class U>
+Value ValueCollector::convert(std::string_view name, const Array<U>& array) const {
   Value value;
   value.name = name;
   value.kind = kind_of<U>();
@@ -79,12 +89,14 @@ template <class U> Value ValueCollector::convert(std::string_view name, const Ar
     for (const U& x : array.values) {
       const DoublePair pair = split(x);
       if (is_finite(x) && !std::isfinite(pair.high)) {
-        throw Error(prefix_ + value.name, "a value beyond the range of double", "results that F64 can hold");
+        throw Error(prefix_ + value.name, "a value beyond the range of double",
+                    "results that F64 can hold");
       }
       value.high.push_back(pair.high);
       value.low.push_back(pair.low);
     }
-    if constexpr (std::is_same_v<U, mp100>) value.exact = std::make_shared<const std::vector<mp100>>(array.values);
+    if constexpr (std::is_same_v<U, mp100>)
+      value.exact = std::make_shared<const std::vector<mp100>>(array.values);
   }
   return value;
 }

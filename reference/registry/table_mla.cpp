@@ -15,10 +15,11 @@ namespace plumbline {
 
 std::vector<const Operation*> table_of_mla() {
   return {
-      make_operation<dsa_indexer::Op>(),   make_operation<layer_norm::Op>(), make_operation<linear::Op>(),
-      make_operation<merge_attention::Op>(), make_operation<mla_attention::Op>(), make_operation<mla_layer::Op>(),
+      make_operation<dsa_indexer::Op>(),    make_operation<layer_norm::Op>(),
+      make_operation<linear::Op>(),         make_operation<merge_attention::Op>(),
+      make_operation<mla_attention::Op>(),  make_operation<mla_layer::Op>(),
       make_operation<mla_projection::Op>(), make_operation<mla_step::Op>(),
-      make_operation<rms_norm::Op>(),  make_operation<rope::Op>(),
+      make_operation<rms_norm::Op>(),       make_operation<rope::Op>(),
   };
 }
 

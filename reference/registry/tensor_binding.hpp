@@ -12,13 +12,18 @@ enum class From { in, given, cot };
 
 class TensorBinder {
  public:
-  TensorBinder(const Problem& problem, NonFinite nonfinite) : problem_(problem), nonfinite_(nonfinite) {}
+  TensorBinder(const Problem& problem, NonFinite nonfinite)
+      : problem_(problem), nonfinite_(nonfinite) {}
 
-  void required(std::string_view name, StoredTensor& t, std::string_view letters, std::string_view) {
+  void required(std::string_view name, StoredTensor& t, std::string_view letters,
+                std::string_view) {
     bind(From::in, name, t, Kind::real);
-    if (!t.given()) throw Error("in." + std::string(name), "nothing", "the tensor [" + std::string(letters) + "]");
+    if (!t.given())
+      throw Error("in." + std::string(name), "nothing",
+                  "the tensor [" + std::string(letters) + "]");
   }
-  void required_differentiable(std::string_view name, StoredTensor& t, std::string_view s, std::string_view doc) {
+  void required_differentiable(std::string_view name, StoredTensor& t, std::string_view s,
+                               std::string_view doc) {
     required(name, t, s, doc);
   }
   void optional(std::string_view name, StoredTensor& t, std::string_view, std::string_view) {
@@ -63,7 +68,8 @@ class TensorLister {
   void required(std::string_view n, StoredTensor&, std::string_view s, std::string_view d) {
     in.push_back({std::string(n), std::string(s), std::string(d), Kind::real, true, false});
   }
-  void required_differentiable(std::string_view n, StoredTensor&, std::string_view s, std::string_view d) {
+  void required_differentiable(std::string_view n, StoredTensor&, std::string_view s,
+                               std::string_view d) {
     in.push_back({std::string(n), std::string(s), std::string(d), Kind::real, true, true});
   }
   void optional(std::string_view n, StoredTensor&, std::string_view s, std::string_view d) {
@@ -78,7 +84,9 @@ class TensorLister {
   void booleans(std::string_view n, StoredTensor&, std::string_view s, std::string_view d) {
     in.push_back({std::string(n), std::string(s), std::string(d), Kind::boolean, false, false});
   }
-  void given(std::string_view n, StoredTensor&, std::string_view s, std::string_view d) { add_given(n, s, d, Kind::real); }
+  void given(std::string_view n, StoredTensor&, std::string_view s, std::string_view d) {
+    add_given(n, s, d, Kind::real);
+  }
   void given_integers(std::string_view n, StoredTensor&, std::string_view s, std::string_view d) {
     add_given(n, s, d, Kind::integer);
   }

@@ -20,10 +20,11 @@ template <class T> Outputs<T> Op::forward(const Inputs&, const Options& options,
   need(options.use_indexer.has_value(), "use_indexer");
   need(options.sparse.has_value(), "sparse");
   need(options.coefficient.has_value(), "coefficient");
-  const Routing routing =
-      route({options.model, options.mode, *options.use_indexer, *options.sparse, *options.coefficient});
+  const Routing routing = route(
+      {options.model, options.mode, *options.use_indexer, *options.sparse, *options.coefficient});
   const auto flag = [](bool value) { return Array<std::uint8_t>(Shape{}, value ? 1 : 0); };
-  return {flag(routing.computes_loss), flag(routing.warm_up), flag(routing.attends_all), flag(routing.lm_loss)};
+  return {flag(routing.computes_loss), flag(routing.warm_up), flag(routing.attends_all),
+          flag(routing.lm_loss)};
 }
 
 template Outputs<f32> Op::forward<f32>(const Inputs&, const Options&, const Run&);

@@ -72,13 +72,16 @@ struct Op {
   template <class T> using Outputs = stage_routing::Outputs<T>;
   template <class T> using Gradients = stage_routing::Gradients<T>;
   static constexpr std::string_view name = "stage_routing";
-  static constexpr std::string_view summary = "which keys attention sees and which losses a stage computes";
+  static constexpr std::string_view summary =
+      "which keys attention sees and which losses a stage computes";
   static constexpr std::string_view formula =
-      "computes_loss = train and use_indexer and coefficient > 0;  warm_up = computes_loss and not sparse;  "
+      "computes_loss = train and use_indexer and coefficient > 0;  warm_up = computes_loss and not "
+      "sparse;  "
       "lm_loss = not warm_up";
   static constexpr std::span<const std::string_view> honours = {};
   template <class T> static Outputs<T> forward(const Inputs&, const Options& options, const Run&);
-  template <class T> static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&) {
+  template <class T>
+  static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&) {
     return {};
   }
 };

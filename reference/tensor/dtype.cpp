@@ -32,7 +32,8 @@ double decode(unsigned code, int exponent_bits, int fraction_bits, bool specials
   } else if (field == 0) {
     value = std::ldexp(static_cast<double>(fraction), 1 - bias - fraction_bits);
   } else {
-    value = std::ldexp(static_cast<double>(fraction + (1u << fraction_bits)), field - bias - fraction_bits);
+    value = std::ldexp(static_cast<double>(fraction + (1u << fraction_bits)),
+                       field - bias - fraction_bits);
   }
   return negative ? -value : value;
 }

@@ -18,9 +18,9 @@ enum class Dtype { f64, f32, f16, bf16, i64, i32, u8, boolean, f8_e4m3, f8_e5m2,
 #pragma GCC diagnostic pop
 
 std::size_t size_of(Dtype dtype);
-std::string_view name_of(Dtype dtype);                       // "F64", "BF16", "F8_E4M3" …
-std::optional<Dtype> dtype_named(std::string_view name);     // nothing for an unknown name
-bool is_real(Dtype dtype);                                   // holds real numbers
+std::string_view name_of(Dtype dtype);                    // "F64", "BF16", "F8_E4M3" …
+std::optional<Dtype> dtype_named(std::string_view name);  // nothing for an unknown name
+bool is_real(Dtype dtype);                                // holds real numbers
 inline bool is_integer(Dtype dtype) { return dtype == Dtype::i64 || dtype == Dtype::i32; }
 
 // The number a code stands for; every one is exact in double.

@@ -30,7 +30,8 @@ std::vector<Term> parse(std::string_view axis) {
   std::vector<Term> terms;
   for (const std::string& part : split_at(axis, '+')) {
     std::size_t digits = 0;
-    while (digits < part.size() && std::isdigit(static_cast<unsigned char>(part[digits])) != 0) ++digits;
+    while (digits < part.size() && std::isdigit(static_cast<unsigned char>(part[digits])) != 0)
+      ++digits;
     Term term;
     if (digits > 0) std::from_chars(part.data(), part.data() + digits, term.factor);
     term.letter = part.substr(digits);
@@ -41,7 +42,8 @@ std::vector<Term> parse(std::string_view axis) {
 
 // Batches, rows, keys, slots, parts and new tokens may be none; heads, widths and ranks may not.
 bool may_be_empty(std::string_view letter) {
-  constexpr std::string_view letters[] = {"B", "T", "S", "N", "K", "k", "N|k", "S|k", "n", "L", "P"};
+  constexpr std::string_view letters[] = {"B",   "T",   "S", "N", "K", "k",
+                                          "N|k", "S|k", "n", "L", "P"};
   return std::find(std::begin(letters), std::end(letters), letter) != std::end(letters);
 }
 
@@ -61,7 +63,8 @@ void Sizes::set(std::string_view letter, std::int64_t size, std::string why) {
 std::int64_t Sizes::operator[](std::string_view letter) const {
   const auto found = sizes_.find(letter);
   if (found == sizes_.end()) {
-    throw Error("size " + std::string(letter), "nothing that sets it", "a tensor or option that does");
+    throw Error("size " + std::string(letter), "nothing that sets it",
+                "a tensor or option that does");
   }
   return found->second.size;
 }
@@ -70,7 +73,8 @@ Shape Sizes::shape(std::string_view letters) const {
   Shape shape;
   for (const std::string& axis : split_at(letters, ' ')) {
     std::int64_t size = 0;
-    for (const Term& term : parse(axis)) size += term.factor * (term.letter.empty() ? 1 : (*this)[term.letter]);
+    for (const Term& term : parse(axis))
+      size += term.factor * (term.letter.empty() ? 1 : (*this)[term.letter]);
     shape.push_back(size);
   }
   check_held(shape, letters);
@@ -91,10 +95,12 @@ void Sizes::check_held(const Shape& shape, std::string_view letters) const {
   for (const std::string& axis : split_at(letters, ' ')) {
     for (const Term& term : parse(axis)) {
       const auto found = sizes_.find(term.letter);
-      if (found != sizes_.end() && (largest == nullptr || found->second.size > largest->size)) largest = &found->second;
+      if (found != sizes_.end() && (largest == nullptr || found->second.size > largest->size))
+        largest = &found->second;
     }
   }
-  throw Error(largest == nullptr ? "shape" : largest->why, "sizes that make an output " + to_string(shape),
+  throw Error(largest == nullptr ? "shape" : largest->why,
+              "sizes that make an output " + to_string(shape),
               "one that can be held: at most 2^40 numbers");
 }
 
@@ -118,7 +124,8 @@ void Sizes::resolve(const std::vector<Named>& tensors) {
   }
   for (const Named& named : tensors) step(named, true);
   for (const auto& [letter, size] : sizes_) {
-    if (size.size == 0 && !may_be_empty(letter)) throw Error(size.why, letter + " = 0", letter + " >= 1");
+    if (size.size == 0 && !may_be_empty(letter))
+      throw Error(size.why, letter + " = 0", letter + " >= 1");
   }
 }
 
@@ -145,7 +152,8 @@ bool Sizes::step(const Named& named, bool last) {
     };
     if (unknowns == 1) {
       if (rest < 0 || rest % unknown->factor != 0) {
-        disagree(axes[axis] + " = " + std::to_string(named.tensor->shape[axis]) + " split into whole parts");
+        disagree(axes[axis] + " = " + std::to_string(named.tensor->shape[axis]) +
+                 " split into whole parts");
       }
       set(unknown->letter, rest / unknown->factor, named.tensor->name);
       progress = true;

@@ -48,17 +48,34 @@ class Sizes {
     void add(const StoredTensor& t, std::string_view letters) {
       if (t.given()) tensors.push_back({&t, std::string(letters)});
     }
-    void required(std::string_view, StoredTensor& t, std::string_view s, std::string_view) { add(t, s); }
-    void optional(std::string_view, StoredTensor& t, std::string_view s, std::string_view) { add(t, s); }
-    void differentiable(std::string_view, StoredTensor& t, std::string_view s, std::string_view) { add(t, s); }
-    void required_differentiable(std::string_view, StoredTensor& t, std::string_view s, std::string_view) {
+    void required(std::string_view, StoredTensor& t, std::string_view s, std::string_view) {
       add(t, s);
     }
-    void integers(std::string_view, StoredTensor& t, std::string_view s, std::string_view) { add(t, s); }
-    void booleans(std::string_view, StoredTensor& t, std::string_view s, std::string_view) { add(t, s); }
-    void given(std::string_view, StoredTensor& t, std::string_view s, std::string_view) { add(t, s); }
-    void given_integers(std::string_view, StoredTensor& t, std::string_view s, std::string_view) { add(t, s); }
-    void given_booleans(std::string_view, StoredTensor& t, std::string_view s, std::string_view) { add(t, s); }
+    void optional(std::string_view, StoredTensor& t, std::string_view s, std::string_view) {
+      add(t, s);
+    }
+    void differentiable(std::string_view, StoredTensor& t, std::string_view s, std::string_view) {
+      add(t, s);
+    }
+    void required_differentiable(std::string_view, StoredTensor& t, std::string_view s,
+                                 std::string_view) {
+      add(t, s);
+    }
+    void integers(std::string_view, StoredTensor& t, std::string_view s, std::string_view) {
+      add(t, s);
+    }
+    void booleans(std::string_view, StoredTensor& t, std::string_view s, std::string_view) {
+      add(t, s);
+    }
+    void given(std::string_view, StoredTensor& t, std::string_view s, std::string_view) {
+      add(t, s);
+    }
+    void given_integers(std::string_view, StoredTensor& t, std::string_view s, std::string_view) {
+      add(t, s);
+    }
+    void given_booleans(std::string_view, StoredTensor& t, std::string_view s, std::string_view) {
+      add(t, s);
+    }
   };
   void resolve(const std::vector<Named>& tensors);
   bool step(const Named& named, bool last);

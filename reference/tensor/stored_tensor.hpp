@@ -48,7 +48,7 @@ struct StoredTensor {
   std::size_t element_bytes = 0;         // likewise
   Shape shape, stride;                   // stride in elements
   std::shared_ptr<const StoredTensor> low, scale;
-  std::shared_ptr<const void> owner;  // keeps a mapping or an array alive
+  std::shared_ptr<const void> owner;      // keeps a mapping or an array alive
   std::shared_ptr<const RowNotes> notes;  // none: every row as stored
   NonFinite nonfinite = NonFinite::error;
   bool present = false;  // an empty tensor has no data and is given all the same

@@ -38,31 +38,38 @@ std::string to_string(const Shape& shape) { return to_string(Index(shape)); }
 
 StoredTensor at_first(const StoredTensor& tensor, std::int64_t i) {
   StoredTensor part = tensor;
-  const std::size_t bytes = tensor.dtype == Dtype::working ? tensor.element_bytes : size_of(tensor.dtype);
-  if (tensor.data != nullptr) part.data = tensor.data + i * tensor.stride[0] * static_cast<std::int64_t>(bytes);
+  const std::size_t bytes =
+      tensor.dtype == Dtype::working ? tensor.element_bytes : size_of(tensor.dtype);
+  if (tensor.data != nullptr)
+    part.data = tensor.data + i * tensor.stride[0] * static_cast<std::int64_t>(bytes);
   part.shape.erase(part.shape.begin());
   part.stride.erase(part.stride.begin());
   part.notes = nullptr;
   if (tensor.low) part.low = std::make_shared<StoredTensor>(at_first(*tensor.low, i));
   if (tensor.scale) {
-    part.scale = std::make_shared<StoredTensor>(at_first(*tensor.scale, i / (tensor.shape[0] / tensor.scale->shape[0])));
+    part.scale = std::make_shared<StoredTensor>(
+        at_first(*tensor.scale, i / (tensor.shape[0] / tensor.scale->shape[0])));
   }
   return part;
 }
 
 StoredTensor at_rows(const StoredTensor& tensor, std::int64_t first, std::int64_t count) {
   if (tensor.scale && tensor.scale->shape[0] != tensor.shape[0] && tensor.scale->shape[0] != 1) {
-    throw Error(tensor.scale->name, "a scale for several tokens at once", "one for each token, or one for all");
+    throw Error(tensor.scale->name, "a scale for several tokens at once",
+                "one for each token, or one for all");
   }
   StoredTensor rows = with_axis(tensor, 0);
-  const std::size_t bytes = tensor.dtype == Dtype::working ? tensor.element_bytes : size_of(tensor.dtype);
-  if (tensor.data != nullptr) rows.data = tensor.data + first * tensor.stride[0] * static_cast<std::int64_t>(bytes);
+  const std::size_t bytes =
+      tensor.dtype == Dtype::working ? tensor.element_bytes : size_of(tensor.dtype);
+  if (tensor.data != nullptr)
+    rows.data = tensor.data + first * tensor.stride[0] * static_cast<std::int64_t>(bytes);
   rows.shape[1] = count;
   rows.notes = nullptr;
   if (tensor.low) rows.low = std::make_shared<StoredTensor>(at_rows(*tensor.low, first, count));
   if (tensor.scale) {
-    rows.scale = std::make_shared<StoredTensor>(tensor.scale->shape[0] == 1 ? with_axis(*tensor.scale, 0)
-                                                                            : at_rows(*tensor.scale, first, count));
+    rows.scale = std::make_shared<StoredTensor>(tensor.scale->shape[0] == 1
+                                                    ? with_axis(*tensor.scale, 0)
+                                                    : at_rows(*tensor.scale, first, count));
   }
   return rows;
 }
@@ -80,7 +87,8 @@ namespace {
 
 std::int64_t offset_of(const StoredTensor& tensor, Index index) {
   std::int64_t offset = 0;
-  for (std::size_t axis = 0; axis < index.size(); ++axis) offset += index[axis] * tensor.stride[axis];
+  for (std::size_t axis = 0; axis < index.size(); ++axis)
+    offset += index[axis] * tensor.stride[axis];
   return offset;
 }
 
@@ -98,7 +106,8 @@ double load_double(const StoredTensor& tensor, std::int64_t offset) {
     case Dtype::bf16: return decode_bf16(load<std::uint16_t>(tensor, offset));
     case Dtype::f8_e4m3: return decode_f8_e4m3(load<std::uint8_t>(tensor, offset));
     case Dtype::f8_e5m2: return decode_f8_e5m2(load<std::uint8_t>(tensor, offset));
-    default: throw Error(tensor.name, "dtype " + std::string(name_of(tensor.dtype)), "real numbers");
+    default:
+      throw Error(tensor.name, "dtype " + std::string(name_of(tensor.dtype)), "real numbers");
   }
 }
 
@@ -120,14 +129,17 @@ template <class T> T load_value(const StoredTensor& tensor, std::int64_t offset,
   }
   T value = from_double<T>(load_double(tensor, offset));
   if (tensor.scale) {
-    value *= from_double<T>(load_double(*tensor.scale, offset_of(*tensor.scale, scale_index(tensor, index))));
+    value *= from_double<T>(
+        load_double(*tensor.scale, offset_of(*tensor.scale, scale_index(tensor, index))));
   }
   if (tensor.low) value += from_double<T>(load_double(*tensor.low, offset_of(*tensor.low, index)));
   return value;
 }
 
 template <class T> void check(const StoredTensor& tensor, Index index, const T& value) {
-  if (tensor.nonfinite == NonFinite::allow || is_finite(value) || tensor.note(index) != RowNote::as_stored) return;
+  if (tensor.nonfinite == NonFinite::allow || is_finite(value) ||
+      tensor.note(index) != RowNote::as_stored)
+    return;
   const std::string found = is_nan(value) ? "NaN" : value > T(0) ? "inf" : "-inf";
   throw Error(tensor.name + to_string(index), found, "a finite number (or nonfinite \"allow\")");
 }
@@ -137,10 +149,12 @@ template <class T, class U, class Decode>
 void convert(const StoredTensor& tensor, std::int64_t offset, std::span<T> row, Decode decode) {
   const std::int64_t stride = tensor.stride.empty() ? 1 : tensor.stride.back();
   for (std::size_t i = 0; i < row.size(); ++i) {
-    row[i] = from_double<T>(decode(load<U>(tensor, offset + static_cast<std::int64_t>(i) * stride)));
+    row[i] =
+        from_double<T>(decode(load<U>(tensor, offset + static_cast<std::int64_t>(i) * stride)));
   }
 }
-template <class T> bool convert_plain(const StoredTensor& tensor, std::int64_t offset, std::span<T> row) {
+template <class T>
+bool convert_plain(const StoredTensor& tensor, std::int64_t offset, std::span<T> row) {
   if (tensor.scale || tensor.low) return false;
   const std::int64_t stride = tensor.stride.empty() ? 1 : tensor.stride.back();
   switch (tensor.dtype) {
@@ -148,7 +162,9 @@ template <class T> bool convert_plain(const StoredTensor& tensor, std::int64_t o
       if (tensor.precision != precision_of<T>() || stride != 1) return false;
       std::copy_n(reinterpret_cast<const T*>(tensor.data) + offset, row.size(), row.begin());
       return true;
-    case Dtype::f64: convert<T, double>(tensor, offset, row, [](double x) { return x; }); return true;
+    case Dtype::f64:
+      convert<T, double>(tensor, offset, row, [](double x) { return x; });
+      return true;
     case Dtype::f32:
       convert<T, float>(tensor, offset, row, [](float x) { return static_cast<double>(x); });
       return true;
@@ -196,7 +212,8 @@ std::int64_t integer_at(const StoredTensor& tensor, Index index) {
 
 bool boolean_at(const StoredTensor& tensor, Index index) {
   const std::uint8_t code = load<std::uint8_t>(tensor, offset_of(tensor, index));
-  if (code > 1) throw Error(tensor.name + to_string(index), std::to_string(code), "a BOOL of 0 or 1");
+  if (code > 1)
+    throw Error(tensor.name + to_string(index), std::to_string(code), "a BOOL of 0 or 1");
   return code == 1;
 }
 

@@ -41,7 +41,8 @@ template <class T> struct Array {
 };
 
 template <class T> struct Fetch {
-  static T element(const StoredTensor& tensor, Index index);  // without the check for NaN and infinities
+  static T element(const StoredTensor& tensor,
+                   Index index);  // without the check for NaN and infinities
   static T one(const StoredTensor& tensor, Index index);
   static void row(const StoredTensor& tensor, Index lead, std::int64_t first, std::span<T> row);
 };
@@ -51,7 +52,8 @@ template <class T> void fetch(const StoredTensor& tensor, Place lead, std::span<
   Fetch<T>::row(tensor, Index(lead.begin(), lead.size()), 0, row);
 }
 // Elements [first, first + row.size()) of that row.
-template <class T> void fetch(const StoredTensor& tensor, Place lead, std::int64_t first, std::span<T> row) {
+template <class T>
+void fetch(const StoredTensor& tensor, Place lead, std::int64_t first, std::span<T> row) {
   Fetch<T>::row(tensor, Index(lead.begin(), lead.size()), first, row);
 }
 template <class T> T fetch_one(const StoredTensor& tensor, Place index) {

@@ -18,13 +18,14 @@ template <class T> bool better(const T& x, const T& y) {
 
 }  // namespace
 
-template <class T>
-Selection select_best(std::span<const std::int64_t> keys, std::span<const T> scores, std::int64_t k, Tie tie) {
+template <class T> Selection select_best(std::span<const std::int64_t> keys,
+                                         std::span<const T> scores, std::int64_t k, Tie tie) {
   std::vector<std::size_t> place(keys.size());
   std::iota(place.begin(), place.end(), std::size_t{0});
   std::stable_sort(place.begin(), place.end(),
                    [&](std::size_t i, std::size_t j) { return better(scores[i], scores[j]); });
-  const auto count = static_cast<std::size_t>(std::min<std::int64_t>(k, static_cast<std::int64_t>(keys.size())));
+  const auto count =
+      static_cast<std::size_t>(std::min<std::int64_t>(k, static_cast<std::int64_t>(keys.size())));
   std::size_t last = count;
   if (tie == Tie::threshold && count > 0) {
     while (last < place.size() && !better(scores[place[count - 1]], scores[place[last]])) ++last;
@@ -38,39 +39,48 @@ Selection select_best(std::span<const std::int64_t> keys, std::span<const T> sco
   return best;
 }
 
-template Selection select_best<f32>(std::span<const std::int64_t>, std::span<const f32>, std::int64_t, Tie);
-template Selection select_best<f64>(std::span<const std::int64_t>, std::span<const f64>, std::int64_t, Tie);
-template Selection select_best<f192>(std::span<const std::int64_t>, std::span<const f192>, std::int64_t, Tie);
-template Selection select_best<mp50>(std::span<const std::int64_t>, std::span<const mp50>, std::int64_t, Tie);
-template Selection select_best<mp100>(std::span<const std::int64_t>, std::span<const mp100>, std::int64_t, Tie);
+template Selection select_best<f32>(std::span<const std::int64_t>, std::span<const f32>,
+                                    std::int64_t, Tie);
+template Selection select_best<f64>(std::span<const std::int64_t>, std::span<const f64>,
+                                    std::int64_t, Tie);
+template Selection select_best<f192>(std::span<const std::int64_t>, std::span<const f192>,
+                                     std::int64_t, Tie);
+template Selection select_best<mp50>(std::span<const std::int64_t>, std::span<const mp50>,
+                                     std::int64_t, Tie);
+template Selection select_best<mp100>(std::span<const std::int64_t>, std::span<const mp100>,
+                                      std::int64_t, Tie);
 
 namespace topk {
 namespace {
 
 // A score of a visible key; ±inf are scores, NaN is one only under nan "last".
-template <class T> T score_at(const Inputs& in, const Options& options, std::int64_t b, std::int64_t t, std::int64_t key) {
+template <class T> T score_at(const Inputs& in, const Options& options, std::int64_t b,
+                              std::int64_t t, std::int64_t key) {
   const T score = element<T>(in.scores, {b, t, key});
   if (options.nan == Nan::error && is_nan(score)) {
     const std::int64_t place[] = {b, t, key};
-    throw Error(in.scores.name + to_string(Index(place)), "NaN", "a number (option nan is \"error\")");
+    throw Error(in.scores.name + to_string(Index(place)), "NaN",
+                "a number (option nan is \"error\")");
   }
   return score;
 }
 
 }  // namespace
 
-template <class T> Outputs<T> Op::forward(const Inputs& inputs, const Options& options, const Run& run) {
+template <class T>
+Outputs<T> Op::forward(const Inputs& inputs, const Options& options, const Run& run) {
   const std::int64_t k = indexer::checked_k(options.k);
   const bool blocks = options.keys == Keys::blocks;
-  if (blocks && !options.m) throw Error("option m", "nothing", "the number of tokens per block, m >= 1");
+  if (blocks && !options.m)
+    throw Error("option m", "nothing", "the number of tokens per block, m >= 1");
   if (blocks && *options.m < 1) throw Error("option m", std::to_string(*options.m), "m >= 1");
 
   Inputs in = inputs;
   Sizes sizes;
   sizes.unify_all(in);
   if (!blocks) sizes.set("S", sizes["K"], in.scores.name);
-  const Visibility visibility(options.mask, in.mask, sizes, Blocks{blocks ? *options.m : 0, options.grid},
-                              options.tokens);
+  const Visibility visibility(options.mask, in.mask, sizes,
+                              Blocks{blocks ? *options.m : 0, options.grid}, options.tokens);
   sizes.set("K", visibility.keys(), blocks ? "the blocks of the grid" : "S");
   indexer::check_slots(k, sizes["B"] * sizes["T"]);
 

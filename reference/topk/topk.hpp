@@ -29,8 +29,8 @@ inline std::span<const std::string_view> names_of(Tie) {
 struct Selection {
   std::vector<std::int64_t> order, selected;
 };
-template <class T>
-Selection select_best(std::span<const std::int64_t> keys, std::span<const T> scores, std::int64_t k, Tie tie);
+template <class T> Selection select_best(std::span<const std::int64_t> keys,
+                                         std::span<const T> scores, std::int64_t k, Tie tie);
 
 namespace topk {
 
@@ -97,10 +97,12 @@ struct Op {
   template <class T> using Gradients = topk::Gradients<T>;
   static constexpr std::string_view name = "topk";
   static constexpr std::string_view summary = "the k best visible keys of every row";
-  static constexpr std::string_view formula = "selected = the min(k, visible) keys with the largest scores";
+  static constexpr std::string_view formula =
+      "selected = the min(k, visible) keys with the largest scores";
   static constexpr std::span<const std::string_view> honours = {};
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
-  template <class T> static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&) {
+  template <class T>
+  static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&) {
     return {};
   }
 };

@@ -106,7 +106,7 @@ def loss_stage(case, options, rows, projection, indexer, selected, result):
     """Runs the loss on numbers and sends its gradients into the indexer's rows."""
     B, T, S, H = rows.B, rows.T, rows.S, projection.H
     width, A, e = projection.dn + projection.dr, indexer.A, indexer.e
-    if float(options.get("coefficient", 1)) <= 0:  # stage_routing: no loss is computed
+    if float(options.get("coefficient", 1)) < 0:  # stage_routing: no loss is computed; 0 gives zeros
         return
     nan = float("nan")
 
