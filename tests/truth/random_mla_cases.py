@@ -10,7 +10,7 @@ import random
 import losses
 import mla_attention
 import safetensors_io as st
-from random_attention_cases import lse_options, make_merge_attention, make_mla_attention, put_sink, small_geometry  # noqa: F401
+from random_attention_cases import OPEN_QUESTIONS, lse_options, make_merge_attention, make_mla_attention, put_sink, small_geometry  # noqa: F401
 from random_inputs import Geometry, floats, poison, put, rows_of, sizes
 from random_mla_basics import (cot, evaluated, give, make_linear, make_mla_projection, make_norm, make_rope,
                                make_stage_routing, nonzero, put_projection, rope_options)
