@@ -25,7 +25,7 @@ template <class T> std::span<const T> rows_of(const Array<T>& array, std::int64_
 template <class T> Tokens<T>::Tokens(const Inputs& in, const Options& options, RowNote otherwise,
                                      const std::string& where)
     : in_(in), eps_(options.eps) {
-  indexer::checked_k(options.k, where + "k");
+  checked_k(options.k, where + "k");
   check_eps(options.eps, where + "eps");
   if (in.mask.row_index.given()) sizes_.set("T", in.mask.row_index.size(0), in.mask.row_index.name);
   if (in.given.indices.given()) {
@@ -34,7 +34,7 @@ template <class T> Tokens<T>::Tokens(const Inputs& in, const Options& options, R
   sizes_.unify(in_.x, "B S E");
   if (!in.mask.row_index.given()) sizes_.set("T", sizes_["S"], "S, without in.row_index");
   sizes_.unify_all(in_);
-  indexer::check_slots(*options.k, sizes_["B"] * sizes_["T"], where + "k");
+  check_slots(*options.k, sizes_["B"] * sizes_["T"], where + "k");
   visibility_.emplace(options.mask, in.mask, sizes_, Blocks{});
   rotation_.emplace(options.rope, sizes_["e"], where + "rope");
   if (!in.x.notes) in_.x.notes = std::make_shared<const RowNotes>(visibility_->notes(otherwise));

@@ -7,19 +7,6 @@
 
 namespace plumbline::indexer {
 
-std::int64_t checked_k(const std::optional<std::int64_t>& k, const std::string& where) {
-  if (!k) throw Error(where, "nothing", "the number of keys to select, k >= 0");
-  if (*k < 0) throw Error(where, std::to_string(*k), "k >= 0");
-  return *k;
-}
-
-void check_slots(std::int64_t k, std::int64_t rows, const std::string& where) {
-  constexpr std::int64_t most = std::int64_t{1} << 26;
-  if (rows == 0 || k <= most / rows) return;
-  throw Error(where, std::to_string(k) + " for " + std::to_string(rows) + " rows",
-              "an output that can be held: B T k <= 2^26");
-}
-
 namespace {
 
 // Indices that a case gives: the row's slots, each −1 or a key, none twice.

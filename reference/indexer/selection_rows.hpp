@@ -29,10 +29,6 @@ template <class T> struct Selected {
   Array<std::uint8_t> selected;  // [B, T, K], if wanted
 };
 
-// k, at least 0; and a number of slots that can be held. `where` names the option in errors.
-std::int64_t checked_k(const std::optional<std::int64_t>& k, const std::string& where = "option k");
-void check_slots(std::int64_t k, std::int64_t rows, const std::string& where = "option k");
-
 template <class T> Selected<T> select_rows(const IndexTensors& tensors,
                                            const Visibility& visibility, const Choice& choice,
                                            const Given& given, const Run& run, bool want_scores,

@@ -14,6 +14,20 @@ template <class T> ScoreRow<T>::ScoreRow(const IndexTensors& tensors, std::int64
       chunk_(head_chunk),
       scale_(score_scale<T>(tensors.scale, heads_, width_)) {}
 
+// The queries and weights of a chunk of heads.
+template <class T>
+typename ScoreRow<T>::Heads ScoreRow<T>::fetch_heads(std::int64_t first, std::int64_t last) const {
+  const auto width = static_cast<std::size_t>(width_),
+             count = static_cast<std::size_t>(last - first);
+  Heads heads{Buffer<Exact<T>>(count * width), Buffer<Exact<T>>(count)};
+  for (std::size_t a = 0; a < count; ++a) {
+    fetch<T>(*tensors_.q, {b_, t_, first + static_cast<std::int64_t>(a)},
+             std::span<T>(heads.q).subspan(a * width, width));
+  }
+  fetch<T>(*tensors_.w, {b_, t_}, first, heads.w);
+  return heads;
+}
+
 template <class T>
 void ScoreRow<T>::scores(std::span<const std::int64_t> keys, std::span<T> z) const {
   for (T& value : z) value = T(0);
@@ -21,19 +35,14 @@ void ScoreRow<T>::scores(std::span<const std::int64_t> keys, std::span<T> z) con
   Buffer<Exact<T>> k(width);
   in_chunks(heads_, chunk_, [&](std::int64_t first, std::int64_t last) {
     const auto count = static_cast<std::size_t>(last - first);
-    Buffer<Exact<T>> q(count * width), w(count);
-    for (std::size_t a = 0; a < count; ++a) {
-      fetch<T>(*tensors_.q, {b_, t_, first + static_cast<std::int64_t>(a)},
-               std::span<T>(q).subspan(a * width, width));
-    }
-    fetch<T>(*tensors_.w, {b_, t_}, first, w);
+    const Heads heads = fetch_heads(first, last);
     for (std::size_t j = 0; j < keys.size(); ++j) {
       fetch<T>(*tensors_.k, {b_, keys[j]}, k);
       ++this_work().rows_fetched;
       T partial(0);
       for (std::size_t a = 0; a < count; ++a) {
-        const T x = dot<T>(std::span<const Exact<T>>(q).subspan(a * width, width), k);
-        partial += w[a] * (tensors_.relu ? relu(x) : x);
+        const T x = dot<T>(heads.query(a, width), k);
+        partial += heads.w[a] * (tensors_.relu ? relu(x) : x);
       }
       z[j] += partial;
     }
@@ -49,25 +58,19 @@ template <class T> void ScoreRow<T>::pull_back(std::span<const std::int64_t> key
   Buffer<Exact<T>> k(width);
   in_chunks(heads_, chunk_, [&](std::int64_t first, std::int64_t last) {
     const auto count = static_cast<std::size_t>(last - first);
-    Buffer<Exact<T>> q(count * width), w(count);
-    for (std::size_t a = 0; a < count; ++a) {
-      fetch<T>(*tensors_.q, {b_, t_, first + static_cast<std::int64_t>(a)},
-               std::span<T>(q).subspan(a * width, width));
-    }
-    fetch<T>(*tensors_.w, {b_, t_}, first, w);
+    const Heads heads = fetch_heads(first, last);
     for (std::size_t j = 0; j < keys.size(); ++j) {
       fetch<T>(*tensors_.k, {b_, keys[j]}, k);
       ++this_work().rows_fetched;
       const std::span<T> dkey = dk.row({b_, keys[j]}, width_);
       const T d = scale_ * dz[j];
       for (std::size_t a = 0; a < count; ++a) {
-        const std::span<const Exact<T>> query =
-            std::span<const Exact<T>>(q).subspan(a * width, width);
+        const std::span<const Exact<T>> query = heads.query(a, width);
         const std::size_t head = static_cast<std::size_t>(first) + a;
         const T x = dot<T>(query, k);
         if (tensors_.relu && !is_nan(x) && !step(x)) continue;  // the derivative at 0 is 0
         dw[head] += d * x;
-        const T dx = d * w[a];
+        const T dx = d * heads.w[a];
         for (std::size_t i = 0; i < width; ++i) {
           dq[head * width + i] += dx * k[i];
           dkey[i] += dx * query[i];

@@ -45,6 +45,14 @@ template <class T> class ScoreRow {
                  std::span<T> dw, Array<T>& dk) const;
 
  private:
+  struct Heads {
+    Buffer<Exact<T>> q, w;
+    std::span<const Exact<T>> query(std::size_t a, std::size_t width) const {
+      return std::span<const Exact<T>>(q).subspan(a * width, width);
+    }
+  };
+  Heads fetch_heads(std::int64_t first, std::int64_t last) const;
+
   const IndexTensors& tensors_;
   std::int64_t b_, t_, heads_, width_, chunk_;
   T scale_;

@@ -87,8 +87,8 @@ template <class T> Layer<T>::Layer(const Inputs& in, const Options& options, con
   projection_.emplace(in_.projection, options.projection, run.schedule.sliced);
 
   if (options.indexer) {
-    indexer::check_slots(indexer::checked_k(options.indexer->k, "option indexer.k"),
-                         sizes_["B"] * sizes_["T"], "option indexer.k");
+    check_slots(checked_k(options.indexer->k, "option indexer.k"), sizes_["B"] * sizes_["T"],
+                "option indexer.k");
     const bool sparse = options.loss && options.loss->sparse;
     layer::check_selection(computes_loss(), sparse,
                            options.loss && options.loss->allow_full_selection, *options.indexer->k,

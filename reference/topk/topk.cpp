@@ -4,10 +4,23 @@
 #include <numeric>
 
 #include "reference/error.hpp"
-#include "reference/indexer/selection_rows.hpp"
 #include "reference/numeric/decisions.hpp"
 
 namespace plumbline {
+
+std::int64_t checked_k(const std::optional<std::int64_t>& k, const std::string& where) {
+  if (!k) throw Error(where, "nothing", "the number of keys to select, k >= 0");
+  if (*k < 0) throw Error(where, std::to_string(*k), "k >= 0");
+  return *k;
+}
+
+void check_slots(std::int64_t k, std::int64_t rows, const std::string& where) {
+  constexpr std::int64_t most = std::int64_t{1} << 26;
+  if (rows == 0 || k <= most / rows) return;
+  throw Error(where, std::to_string(k) + " for " + std::to_string(rows) + " rows",
+              "an output that can be held: B T k <= 2^26");
+}
+
 namespace {
 
 // x before y: larger first, NaN after everything and equal to NaN.
@@ -69,7 +82,7 @@ template <class T> T score_at(const Inputs& in, const Options& options, std::int
 
 template <class T>
 Outputs<T> Op::forward(const Inputs& inputs, const Options& options, const Run& run) {
-  const std::int64_t k = indexer::checked_k(options.k);
+  const std::int64_t k = checked_k(options.k);
   const bool blocks = options.keys == Keys::blocks;
   if (blocks && !options.m)
     throw Error("option m", "nothing", "the number of tokens per block, m >= 1");
@@ -82,7 +95,7 @@ Outputs<T> Op::forward(const Inputs& inputs, const Options& options, const Run& 
   const Visibility visibility(options.mask, in.mask, sizes,
                               Blocks{blocks ? *options.m : 0, options.grid}, options.tokens);
   sizes.set("K", visibility.keys(), blocks ? "the blocks of the grid" : "S");
-  indexer::check_slots(k, sizes["B"] * sizes["T"]);
+  check_slots(k, sizes["B"] * sizes["T"]);
 
   Outputs<T> out;
   out.indices = Array<std::int32_t>({sizes["B"], sizes["T"], k}, -1);

@@ -24,6 +24,10 @@ inline std::span<const std::string_view> names_of(Tie) {
   return names;
 }
 
+// k, at least 0; and a number of slots that can be held. `where` names the option in errors.
+std::int64_t checked_k(const std::optional<std::int64_t>& k, const std::string& where = "option k");
+void check_slots(std::int64_t k, std::int64_t rows, const std::string& where = "option k");
+
 // Among keys (ascending) with their scores: `order` the best min(k, all) first, ties by lower key; `selected` those,
 // or under threshold every key whose score is at least the k-th. Takes part in Decisions.
 struct Selection {
