@@ -17,7 +17,7 @@ constexpr std::size_t fours = panel_columns / 4;
   std::memcpy(&value, from, sizeof value);
   return value;
 }
-[[gnu::always_inline]] inline void store(double* to, Four value) {
+[[gnu::always_inline]] inline void store(double* to, const Four& value) {
   std::memcpy(to, &value, sizeof value);
 }
 
