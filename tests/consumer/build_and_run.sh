@@ -19,7 +19,7 @@ else
   mkdir "$scratch/subprojects"
   ln -s "$source" "$scratch/subprojects/plumbline"
   # Unoptimised: this asks whether it builds and runs, not how fast.
-  meson setup "$scratch/out" "$scratch" -Doptimization=0 -Dplumbline:optimization=0 \
+  meson setup "$scratch/out" "$scratch" -Doptimization=0 -Ddebug=false -Dplumbline:optimization=0 -Dplumbline:debug=false \
     -Dplumbline:default_library=static >"$scratch/setup.log" || { cat "$scratch/setup.log"; exit 1; }
 fi
 ninja -C "$scratch/out" >"$scratch/build.log" || { tail -50 "$scratch/build.log"; exit 1; }
