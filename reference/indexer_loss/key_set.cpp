@@ -65,10 +65,4 @@ bool KeySet::next_visible(std::int64_t& cursor, std::int64_t most, Block& block)
   return !block.keys.empty();
 }
 
-bool KeySet::sees_any_key() const {
-  Block block;
-  std::int64_t cursor = 0;
-  return next_visible(cursor, 1, block);
-}
-
 }  // namespace plumbline::indexer_loss

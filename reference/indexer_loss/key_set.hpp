@@ -25,7 +25,6 @@ class KeySet {
   bool next(std::int64_t& cursor, std::int64_t most, Block& block) const;
   // The same over V_t.
   bool next_visible(std::int64_t& cursor, std::int64_t most, Block& block) const;
-  bool sees_any_key() const;
 
  private:
   const Tensors& tensors_;

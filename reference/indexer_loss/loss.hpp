@@ -53,7 +53,7 @@ template <class T> struct Gradients {
   }
 };
 
-// sizes hold the letters of all tensors; K is set to the number of keys.
+// sizes hold the letters of all tensors.
 template <class T> Outputs<T> forward(const Tensors&, const Options&, const Run&, Sizes sizes);
 template <class T>
 Gradients<T> backward(const Tensors&, const Options&, const Run&, Sizes sizes, const Cotangents&);

@@ -163,7 +163,7 @@ void Visibility::cut_blocks() {
                           std::to_string(first),
                       "one run of tokens for each document (grid document)");
         }
-        for (std::int64_t s = first; s + blocks_.m <= last; s += blocks_.m) first_.push_back(s);
+        for (std::int64_t s = first; blocks_.m <= last - s; s += blocks_.m) first_.push_back(s);
       }
       first = last;
     }
@@ -215,7 +215,11 @@ bool Visibility::visible(std::int64_t b, std::int64_t t, std::int64_t key) const
 }
 
 std::int64_t Visibility::keys_end(std::int64_t t) const {
-  return blocks_.m == 0 && causal_ ? std::min(keys(), row_token(t) + 1) : keys();
+  if (!causal_) return keys();
+  const std::int64_t seen = row_token(t) + 1;  // tokens up to the row's own
+  if (blocks_.m == 0) return std::min(keys(), seen);
+  const bool in_order = position_.empty() && blocks_.grid == Grid::physical;
+  return in_order ? std::min(keys(), seen / blocks_.m) : keys();
 }
 
 std::vector<std::int64_t> Visibility::keys(std::int64_t b, std::int64_t t) const {

@@ -41,7 +41,7 @@ template <class T> Gradients<T> Layer<T>::backward(const Cotangents& cotangents)
   WeightSum<T> wo(in_.wo, grad.wo, rows);
   const StoredTensor none;
   for_each_shard(run_, rows, [&](std::int64_t shard, std::int64_t begin, std::int64_t end) {
-    Buffer<T> dy(place(width)), head(place(value)), dhead(place(value));
+    Buffer<T> dy(place(width));
     for (std::int64_t row = begin; row < end; ++row) {
       fetch_rows<T>(doutput, row, 1, dy);
       for (std::int64_t h = 0; h < heads; ++h) {

@@ -40,6 +40,10 @@ StoredTensor among_all(const StoredTensor& x, std::int64_t before) {
   const auto shift = static_cast<std::uintptr_t>(before * x.stride[1]) * bytes;
   whole.data = reinterpret_cast<const std::byte*>(reinterpret_cast<std::uintptr_t>(x.data) - shift);
   if (x.low) whole.low = std::make_shared<StoredTensor>(among_all(*x.low, before));
+  // A scale has one entry for every token, which moves along, or one for all of them.
+  if (x.scale && x.scale->size(1) == x.size(1)) {
+    whole.scale = std::make_shared<StoredTensor>(among_all(*x.scale, before));
+  }
   return whole;
 }
 

@@ -21,7 +21,7 @@ struct NewTokens {
 };
 
 // The tokens enter the caches, then the rows attend. rows: row_index among all tokens so far (every new token when it
-// is empty), and, where the whole layer has them, valid, mask and row_mask of those rows.
+// is absent), and, where the whole layer has them, valid, mask and row_mask of those rows.
 template <class T> Outputs<T> advance(const Inputs& weights, const Options& options, const Run& run,
                                       const NewTokens& tokens, const MaskInputs& rows,
                                       Cache<T>& cache);

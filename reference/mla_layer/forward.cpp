@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "reference/error.hpp"
 #include "reference/linear/rows.hpp"
 #include "reference/mla_layer/cache.hpp"
@@ -5,25 +7,34 @@
 namespace plumbline::mla_layer {
 namespace {
 
-// A copy of some rows of a plane [B, T, S] of one sequence, cut to the keys there are.
+// A copy of some rows of a plane [B, T, S] of one sequence, cut to the keys there are: flags as flags, a float mask
+// (with its remainder or scale) as doubles.
 StoredTensor cut_plane(const StoredTensor& plane, std::int64_t b,
                        std::span<const std::int64_t> rows, std::int64_t keys) {
   if (!plane.given()) return plane;
-  const std::size_t bytes = size_of(plane.dtype);
+  const bool flags = plane.dtype == Dtype::boolean;
+  const std::size_t bytes = flags ? 1 : sizeof(double);
   const auto copy = std::make_shared<std::vector<std::byte>>(
       rows.size() * static_cast<std::size_t>(keys) * bytes);
   std::byte* to = copy->data();
   for (const std::int64_t t : rows) {
     for (std::int64_t key = 0; key < keys; ++key, to += bytes) {
-      const std::int64_t at = b * plane.stride[0] + t * plane.stride[1] + key * plane.stride[2];
-      std::copy_n(plane.data + at * static_cast<std::int64_t>(bytes), bytes, to);
+      if (flags) {
+        *to = boolean_at(plane, {b, t, key}) ? std::byte{1} : std::byte{0};
+      } else {
+        const double value = element<double>(plane, {b, t, key});
+        std::memcpy(to, &value, sizeof value);
+      }
     }
   }
-  StoredTensor cut = plane;
+  StoredTensor cut;
+  cut.name = plane.name;
+  cut.dtype = flags ? Dtype::boolean : Dtype::f64;
   cut.data = copy->data();
   cut.owner = copy;
   cut.shape = {1, static_cast<std::int64_t>(rows.size()), keys};
   cut.stride = row_major(cut.shape);
+  cut.present = true;
   return cut;
 }
 StoredTensor cut_flags(const StoredTensor& flags, std::int64_t b,

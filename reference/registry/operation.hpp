@@ -1,7 +1,7 @@
 // reference/registry/operation.hpp
 //
 // Every operation under its name, with its types erased: what it takes and gives, and how to run it. The command
-// line, the C and Python bindings, gradcheck and the generators know operations only through this header.
+// line, gradcheck and the generators know operations only through this header.
 // Guarantees: nothing in a Problem is ignored; an unknown tensor, option, preset, schedule key or output is an
 // Error naming it. Errors of shapes, dtypes and values: reference/error.hpp.
 #pragma once

@@ -18,7 +18,7 @@ std::string json_text(const Json& value);  // short, for messages
 std::string joined(const std::vector<std::string>& names);
 
 // A struct's fields() may call prepare(f) between fields: f runs while options are read (a preset that sets the
-// fields after it), and not while they are listed or written.
+// fields after it) or listed, and not while they are written.
 struct AnyVisitor {
   template <class F> void prepare(F&&) {}
   template <class U> void operator()(std::string_view, U&, std::string_view) {}
@@ -121,7 +121,7 @@ class OptionWriter {
 // ---- what there is to set ---------------------------------------------------------------------------------------
 class OptionLister {
  public:
-  template <class F> void prepare(F&&) {}
+  template <class F> void prepare(F&& f) { f(); }  // what the default preset sets is the default
   std::vector<OptionInfo> list;
   template <class U> void operator()(std::string_view name, U& value, std::string_view doc) {
     OptionInfo info;
