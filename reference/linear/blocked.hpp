@@ -2,7 +2,7 @@
 //
 // The f64 path of a contraction, blocked: y[n, c] += Σ_i x[n, i]·W[i, c] on panels of W converted once.
 // Guarantees: every sum runs over ascending i with one rounding for the product and one for the sum, nothing
-// contracted: the same bits as the longhand, on every instruction set (tests/mla_basics_test.cpp and a property say so).
+// contracted: the same bits as the longhand, on every instruction set (tests/contraction_test.cpp).
 #pragma once
 #include <cstddef>
 

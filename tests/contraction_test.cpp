@@ -1,0 +1,56 @@
+// The blocked f64 contraction against the longhand: the same sums in the same order, so the same bits, for rows,
+// depths and columns that fill no panel, slices included. What it is meant to catch: a dropped tail, a contracted
+// multiply-add, another order of summation.
+#include <gtest/gtest.h>
+
+#include "reference/linear/contract.hpp"
+#include "tests/support/problem.hpp"
+#include "tests/support/stream.hpp"
+
+namespace plumbline {
+namespace {
+
+TEST(Contraction, BlockedHasTheBitsOfTheLonghand) {
+  std::uint64_t seed = 0;
+  int ragged = 0, exponent = 0;
+  for (const std::int64_t rows : {1, 2, 5, 16, 19}) {
+    for (const std::int64_t in : {1, 7, 255, 256, 257, 600}) {
+      for (const std::int64_t width : {1, 15, 16, 17, 37}) {
+        const std::int64_t groups = 1 + static_cast<std::int64_t>(seed % 3);
+        const Slice slice = width > 3 ? Slice{1, width - 1} : Slice{0, width};
+        const std::int64_t columns = slice[1] - slice[0];
+        const auto draw = [&](const char* name, std::int64_t n) {
+          return support::Stream(++seed, name).reals(n, support::Contents::bits);
+        };
+        std::vector<double> x, w;
+        for (const double value : draw("x", rows * in))
+          x.push_back(std::isfinite(value) ? std::ldexp(std::frexp(value, &exponent), 3) : 1);
+        for (const double value : draw("w", in * groups * width))
+          w.push_back(std::isfinite(value) ? std::frexp(value, &exponent) : 2);
+        const StoredTensor weight = support::f64s({in, groups, width}, w), none;
+        std::vector<double> y(static_cast<std::size_t>(rows * groups * columns)),
+            longhand(y.size());
+        Contraction<f64>(weight, none, slice).apply(rows, x, y);
+        for (std::int64_t n = 0; n < rows; ++n) {
+          for (std::int64_t g = 0; g < groups; ++g) {
+            for (std::int64_t c = 0; c < columns; ++c) {
+              double total = 0;
+              for (std::int64_t i = 0; i < in; ++i) {
+                total += x[static_cast<std::size_t>(n * in + i)] *
+                         w[static_cast<std::size_t>((i * groups + g) * width + slice[0] + c)];
+              }
+              longhand[static_cast<std::size_t>((n * groups + g) * columns + c)] = total;
+            }
+          }
+        }
+        ASSERT_EQ(y, longhand) << rows << " rows, " << in << " deep, " << groups << " x "
+                               << columns;
+        ragged += columns % 16 != 0 && in % 256 != 0 ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(ragged, 50);
+}
+
+}  // namespace
+}  // namespace plumbline
