@@ -3,12 +3,12 @@
 
 #include <charconv>
 #include <memory>
-#include <thread>
 
 #include "fixtures/case.hpp"
 #include "fixtures/strict_json.hpp"
 #include "fixtures/text.hpp"
 #include "reference/error.hpp"
+#include "tools/arguments.hpp"
 #include "tools/commands.hpp"
 #include "tools/progress.hpp"
 
@@ -22,23 +22,10 @@ struct Arguments {
   int threads = 0;  // 0: one for each core
 };
 
-std::vector<std::string> names_in(const std::string& list, const char* option) {
-  std::vector<std::string> names;
-  if (list.empty()) return names;
-  for (std::size_t start = 0;;) {
-    const std::size_t comma = list.find(',', start);
-    const std::string name = list.substr(start, comma - start);
-    if (name.empty()) throw Error(option, in_quotes(list), "entries with commas between them");
-    names.push_back(name);
-    if (comma == std::string::npos) return names;
-    start = comma + 1;
-  }
-}
-
 // --rows 0,5,4095: in.row_index, the tokens at which query rows stand.
 StoredTensor row_index_of(const std::string& list) {
   const auto rows = std::make_shared<std::vector<std::int32_t>>();
-  for (const std::string& text : names_in(list, "--rows")) {
+  for (const std::string& text : comma_list(list, "--rows")) {
     std::int32_t row = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), row);
     if (error != std::errc() || end != text.data() + text.size()) {
@@ -55,16 +42,6 @@ StoredTensor row_index_of(const std::string& list) {
   tensor.owner = rows;
   tensor.present = true;
   return tensor;
-}
-
-int threads_of(const Arguments& arguments) {
-  constexpr int most = 1024;
-  if (arguments.threads < 0 || arguments.threads > most) {
-    throw Error("--threads", std::to_string(arguments.threads),
-                "0 (all cores) to " + std::to_string(most));
-  }
-  if (arguments.threads > 0) return arguments.threads;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 void print_value(const char* place, const Value& value) {
@@ -85,7 +62,7 @@ void print_work(const char* direction, const Work& work) {
 void run(const Arguments& arguments) {
   Evaluation how;
   how.backward = arguments.gradient;
-  how.threads = threads_of(arguments);
+  how.threads = threads_of(arguments.threads);
   std::optional<Precision> asked;
   if (arguments.has_precision) asked = precision_named(arguments.precision, "--precision");
   Case problem = load_case(arguments.path);
@@ -96,7 +73,7 @@ void run(const Arguments& arguments) {
       throw Error("--schedule", printable(arguments.schedule, 80), "a JSON object");
     }
   }
-  if (arguments.has_outputs) problem.problem.outputs = names_in(arguments.outputs, "--outputs");
+  if (arguments.has_outputs) problem.problem.outputs = comma_list(arguments.outputs, "--outputs");
   if (arguments.has_rows) {
     if (problem.problem.in.count("row_index") > 0) {
       throw Error("--rows", "in.row_index in the case already", "one of them");

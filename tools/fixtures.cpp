@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <memory>
-#include <thread>
 
 #include "fixtures/diff.hpp"
 #include "fixtures/manifest.hpp"
 #include "fixtures/suite.hpp"
 #include "fixtures/text.hpp"
 #include "reference/error.hpp"
+#include "tools/arguments.hpp"
 #include "tools/commands.hpp"
 #include "tools/progress.hpp"
 #include "tools/text_table.hpp"
@@ -45,16 +45,9 @@ void verify(const Arguments& arguments) {
 }
 
 void regenerate(const Arguments& arguments) {
-  constexpr int most = 1024;
-  if (arguments.threads < 0 || arguments.threads > most) {
-    throw Error("--threads", std::to_string(arguments.threads),
-                "0 (all cores) to " + std::to_string(most));
-  }
   SuiteRun run;
   run.tool = PLUMBLINE_VERSION;
-  run.threads = arguments.threads > 0
-                    ? arguments.threads
-                    : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  run.threads = threads_of(arguments.threads);
   std::unique_ptr<Progress> progress;
   run.report = [&](const SuiteEntry& entry, bool, bool done) {
     progress.reset();

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
-#include <thread>
 
 #include "fixtures/families.hpp"
 #include "fixtures/generate.hpp"
@@ -13,6 +12,7 @@
 #include "fixtures/suite.hpp"
 #include "fixtures/text.hpp"
 #include "reference/error.hpp"
+#include "tools/arguments.hpp"
 #include "tools/commands.hpp"
 #include "tools/progress.hpp"
 
@@ -30,25 +30,6 @@ struct Arguments {
   int threads = 0;
 };
 
-int threads_of(int asked) {
-  constexpr int most = 1024;
-  if (asked < 0 || asked > most)
-    throw Error("--threads", std::to_string(asked), "0 (all cores) to " + std::to_string(most));
-  return asked > 0 ? asked : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
-std::vector<std::string> parts_of(const std::string& list, const std::string& where) {
-  std::vector<std::string> parts;
-  for (std::size_t start = 0; !list.empty();) {
-    const std::size_t comma = list.find(',', start);
-    parts.push_back(list.substr(start, comma - start));
-    if (parts.back().empty()) throw Error(where, in_quotes(list), "parts with commas between them");
-    if (comma == std::string::npos) break;
-    start = comma + 1;
-  }
-  return parts;
-}
-
 template <class Number>
 Number number_in(const std::string& text, const std::string& where, const char* expected) {
   Number number{};
@@ -60,7 +41,7 @@ Number number_in(const std::string& text, const std::string& where, const char* 
 
 Json dims_in(const std::string& text) {
   Json dims = Json::object();
-  for (const std::string& part : parts_of(text, "--dims")) {
+  for (const std::string& part : comma_list(text, "--dims")) {
     const std::size_t equals = part.find('=');
     const std::string letter = part.substr(0, equals);
     if (equals == std::string::npos || letter.empty())
@@ -99,9 +80,9 @@ void generate_one(const Arguments& arguments) {
       number_in<std::uint64_t>(arguments.seed, "--seed", "an integer from 0 to 2^64 - 1");
   if (!arguments.options.empty()) json["options"] = object_in(arguments.options, "--options");
   if (!arguments.schedule.empty()) json["schedule"] = object_in(arguments.schedule, "--schedule");
-  json["outputs"] = parts_of(arguments.outputs, "--outputs");
-  json["with"] = parts_of(arguments.with, "--with");
-  json["without"] = parts_of(arguments.without, "--without");
+  json["outputs"] = comma_list(arguments.outputs, "--outputs");
+  json["with"] = comma_list(arguments.with, "--with");
+  json["without"] = comma_list(arguments.without, "--without");
   const GenerateRequest request = generate_request(json, "generate");
   check_writable(arguments.output);
   GeneratedCase made;

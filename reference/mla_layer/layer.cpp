@@ -1,5 +1,7 @@
 #include "reference/mla_layer/layer.hpp"
 
+#include <algorithm>
+
 #include "reference/error.hpp"
 #include "reference/linear/rows.hpp"
 #include "reference/stage_routing/stage_routing.hpp"
@@ -83,7 +85,9 @@ template <class T> Layer<T>::Layer(const Inputs& in, const Options& options, con
   at.present = true;
   if (!in.projection.x.notes)
     in_.projection.x.notes = notes_;  // a call over caches says itself what it reads
-  note_given(std::make_shared<const RowNotes>(visibility_->notes(RowNote::unread)));
+  RowNotes unread = *notes_;
+  std::replace(unread.begin(), unread.end(), RowNote::blank, RowNote::unread);
+  note_given(std::make_shared<const RowNotes>(std::move(unread)));
   projection_.emplace(in_.projection, options.projection, run.schedule.sliced);
 
   if (options.indexer) {
