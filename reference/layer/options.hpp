@@ -7,6 +7,7 @@
 
 #include "reference/error.hpp"
 #include "reference/indexer_loss/options.hpp"
+#include "reference/operation/run.hpp"
 
 namespace plumbline::layer {
 
@@ -35,6 +36,14 @@ template <class Name> struct LossOptions : indexer_loss::Options {
     v("allow_full_selection", allow_full_selection, "a sparse loss may select every key");
   }
 };
+
+// An output on request is the loss's: it is computed then, also at coefficient 0.
+inline bool wants_loss(const Run& run) {
+  for (const char* name : {"row_loss", "row_valid", "log_mass", "head_sum", "target", "student"}) {
+    if (run.wants(name)) return true;
+  }
+  return false;
+}
 
 // A sparse loss selects against something, or says that it knows better.
 inline void check_selection(bool computes, bool sparse, bool allowed, std::int64_t k,

@@ -4,6 +4,7 @@
 // the stages of the whole layer would give (kv_latent, k_pe, the indexer's keys), so a call is the whole layer with
 // those given; nothing is written twice.
 #pragma once
+#include "reference/layer/calls.hpp"
 #include "reference/mla_layer/layer.hpp"
 
 namespace plumbline::mla_layer {
@@ -14,27 +15,14 @@ template <class T> struct Cache {  // of one sequence
   std::vector<std::int32_t> positions, segments;  // length of them
 };
 
-// New tokens of one sequence: x [1, L, E] and where they stand.
-struct NewTokens {
-  StoredTensor x;
-  std::vector<std::int32_t> positions, segments;
-};
-
 // The tokens enter the caches, then the rows attend. rows: row_index among all tokens so far (every new token when it
 // is absent), and, where the whole layer has them, valid, mask and row_mask of those rows.
 template <class T> Outputs<T> advance(const Inputs& weights, const Options& options, const Run& run,
-                                      const NewTokens& tokens, const MaskInputs& rows,
+                                      const layer::NewTokens& tokens, const MaskInputs& rows,
                                       Cache<T>& cache);
 
 // The outputs of all calls together, before the first of them; letter K: keys that planes range over.
 template <class T>
 Outputs<T> whole_outputs(const Sizes& sizes, const Options& options, const Run& run);
-
-// Copies a call's outputs of one sequence to where they belong: rows of a call to `rows`, tokens to `first` onwards.
-template <class T> void place_outputs(Outputs<T>& part, Outputs<T>& whole, std::int64_t b,
-                                      std::span<const std::int64_t> rows, std::int64_t first,
-                                      std::int64_t from);
-
-void refuse_given(const Inputs& in, const std::string& where);
 
 }  // namespace plumbline::mla_layer

@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "reference/error.hpp"
 #include "reference/linear/rows.hpp"
 #include "reference/mla_layer/cache.hpp"
@@ -7,53 +5,16 @@
 namespace plumbline::mla_layer {
 namespace {
 
-// A copy of some rows of a plane [B, T, S] of one sequence, cut to the keys there are: flags as flags, a float mask
-// (with its remainder or scale) as doubles.
-StoredTensor cut_plane(const StoredTensor& plane, std::int64_t b,
-                       std::span<const std::int64_t> rows, std::int64_t keys) {
-  if (!plane.given()) return plane;
-  const bool flags = plane.dtype == Dtype::boolean;
-  const std::size_t bytes = flags ? 1 : sizeof(double);
-  const auto copy = std::make_shared<std::vector<std::byte>>(
-      rows.size() * static_cast<std::size_t>(keys) * bytes);
-  std::byte* to = copy->data();
-  for (const std::int64_t t : rows) {
-    for (std::int64_t key = 0; key < keys; ++key, to += bytes) {
-      if (flags) {
-        *to = boolean_at(plane, {b, t, key}) ? std::byte{1} : std::byte{0};
-      } else {
-        const double value = element<double>(plane, {b, t, key});
-        std::memcpy(to, &value, sizeof value);
-      }
-    }
-  }
-  StoredTensor cut;
-  cut.name = plane.name;
-  cut.dtype = flags ? Dtype::boolean : Dtype::f64;
-  cut.data = copy->data();
-  cut.owner = copy;
-  cut.shape = {1, static_cast<std::int64_t>(rows.size()), keys};
-  cut.stride = row_major(cut.shape);
-  cut.present = true;
-  return cut;
-}
-StoredTensor cut_flags(const StoredTensor& flags, std::int64_t b,
-                       std::span<const std::int64_t> rows) {
-  if (!flags.given()) return flags;
-  StoredTensor plane = with_axis(flags, 2);
-  plane = cut_plane(plane, b, rows, 1);
-  plane.shape.pop_back();
-  plane.stride.pop_back();
-  return plane;
-}
-
 void check_steps(const Inputs& in, const Options& options, const Run& run) {
-  const std::string where = run.schedule.prefill > 0 ? "schedule.prefill" : "schedule.step";
-  if (options.loss)
-    throw Error(where, "a call after another with option loss", "loss null: calls have no loss");
-  if (!options.mask.causal)
-    throw Error(where, "a call after another with mask.causal false", "a causal mask");
-  refuse_given(in, where);
+  layer::check_calls(run.schedule, options.loss.has_value(), options.mask);
+  layer::refuse_given(
+      {&in.given_query, &in.given_key, &in.given_value, &in.projection.given_q_latent,
+       &in.projection.given_kv_latent, &in.projection.given_k_pe, &in.given_attention_output,
+       &in.given_attention_lse, &in.given_attention_max_logit, &in.indexer.given.index_q,
+       &in.indexer.given.index_k, &in.indexer.given.index_w, &in.indexer.given.scores,
+       &in.indexer.given.indices, &in.indexer.given.selected, &in.given_log_mass,
+       &in.given_head_sum, &in.given_target},
+      run.schedule.prefill > 0 ? "schedule.prefill" : "schedule.step");
 }
 
 // The first `prefill` tokens in one call, then `step` at a time.
@@ -80,48 +41,19 @@ template <class T> Outputs<T> in_calls(const Inputs& in, const Options& options,
   call.schedule.prefill = call.schedule.step = 0;
   sizes.set("K", tokens, "S");
   Outputs<T> whole = whole_outputs<T>(sizes, options, run);
-  for (std::int64_t b = 0; b < sizes["B"]; ++b) {
-    Cache<T> cache;
-    cache.kv_latent = Array<T>({1, tokens, sizes["Rkv"]});
-    cache.k_pe = Array<T>({1, tokens, sizes["dr"]});
-    if (options.indexer) cache.index_k = Array<T>({1, tokens, sizes["e"]});
-    while (cache.length < tokens) {
-      const std::int64_t first = cache.length;
-      std::int64_t count =
-          first == 0 && run.schedule.prefill > 0 ? run.schedule.prefill : run.schedule.step;
-      count = count == 0 ? tokens - first : std::min(count, tokens - first);
-      NewTokens now;
-      now.x = at_first(in.projection.x, b);
-      now.x = at_rows(now.x, first, count);
-      const auto from = notes.begin() + b * tokens + first;
-      now.x.notes = std::make_shared<const RowNotes>(from, from + count);
-      std::vector<std::int64_t> rows;
-      std::vector<std::int32_t> standing;
-      for (std::int64_t s = first; s < first + count; ++s) {
-        now.positions.push_back(static_cast<std::int32_t>(seen.position(b, s)));
-        now.segments.push_back(static_cast<std::int32_t>(seen.segment(b, s)));
-      }
-      for (std::int64_t t = 0; t < seen.rows(); ++t) {
-        if (seen.row_token(t) < first || seen.row_token(t) >= first + count) continue;
-        rows.push_back(t);
-        standing.push_back(static_cast<std::int32_t>(seen.row_token(t)));
-      }
-      MaskInputs mask;
-      mask.valid = cut_plane(in.mask.valid, b, rows, first + count);
-      mask.mask = cut_plane(in.mask.mask, b, rows, first + count);
-      mask.row_mask = cut_flags(in.mask.row_mask, b, rows);
-      const auto held = std::make_shared<const std::vector<std::int32_t>>(std::move(standing));
-      mask.row_index.name = "row_index";
-      mask.row_index.data = reinterpret_cast<const std::byte*>(held->data());
-      mask.row_index.owner = held;
-      mask.row_index.dtype = Dtype::i32;
-      mask.row_index.shape = {static_cast<std::int64_t>(held->size())};
-      mask.row_index.stride = {1};
-      mask.row_index.present = true;
-      Outputs<T> part = advance<T>(in, inner, call, now, mask, cache);
-      place_outputs<T>(part, whole, b, rows, first, first);
-    }
-  }
+  Cache<T> cache;
+  layer::for_each_call(
+      run.schedule, in.projection.x, in.mask, seen, notes, [](std::int64_t n) { return n; },
+      [&](const layer::Call& now) {
+        if (now.first == 0) {
+          cache = {};
+          cache.kv_latent = Array<T>({1, tokens, sizes["Rkv"]});
+          cache.k_pe = Array<T>({1, tokens, sizes["dr"]});
+          if (options.indexer) cache.index_k = Array<T>({1, tokens, sizes["e"]});
+        }
+        Outputs<T> part = advance<T>(in, inner, call, now.tokens, now.mask, cache);
+        layer::place_outputs<T>(part, whole, {now.b, now.rows, now.first, now.first});
+      });
   return whole;
 }
 

@@ -28,13 +28,7 @@ template <class T> class Layer {
   bool wants(std::string_view name) const { return run_.wants(name); }
   bool computes_loss() const { return options_.loss && options_.loss->coefficient > 0; }
   bool takes_loss() const {  // also at coefficient 0, for its outputs on request
-    if (!options_.loss) return false;
-    bool wanted = computes_loss();
-    for (const char* name :
-         {"row_loss", "row_valid", "log_mass", "head_sum", "target", "student"}) {
-      wanted = wanted || wants(name);
-    }
-    return wanted;
+    return options_.loss && (computes_loss() || layer::wants_loss(run_));
   }
   bool expands() const {
     return !run_.schedule.absorbed || takes_loss() || wants("key") || wants("value");

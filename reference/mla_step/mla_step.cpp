@@ -117,7 +117,7 @@ Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run)
   for (std::int64_t i = 0; i < fresh; ++i) rows[place(i)] = i;
   for (std::int64_t b = 0; b < batch; ++b) {
     const std::int64_t before = integer_at(in.length, {b});
-    mla_layer::NewTokens now;
+    layer::NewTokens now;
     now.x = at_rows(at_first(in.layer.projection.x, b), 0, fresh);
     for (std::int64_t i = 0; i < fresh; ++i) {
       now.positions.push_back(static_cast<std::int32_t>(
@@ -132,7 +132,7 @@ Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run)
     mla_layer::Cache<T> cache = cache_of<T>(in, options, sizes, b, rows_of);
     if (fresh > 0) {
       auto part = mla_layer::advance<T>(in.layer, inner, run, now, {}, cache);
-      mla_layer::place_outputs<T>(part, out.layer, b, rows, 0, before);
+      layer::place_outputs<T>(part, out.layer, {b, rows, 0, before});
     }
     out.length({b}) = static_cast<std::int32_t>(cache.length);
     const auto write = [&](const Array<T>& from, Array<T>& to) {
