@@ -3,19 +3,10 @@
 #include <algorithm>
 
 #include "reference/error.hpp"
+#include "reference/mask/index_slots.hpp"
 
 namespace plumbline::attention {
 namespace {
-
-struct Slot {
-  std::int64_t key, slot;
-};
-
-std::string slot_name(const StoredTensor& tensor, std::int64_t b, std::int64_t t,
-                      std::int64_t slot) {
-  const std::int64_t place[] = {b, t, slot};
-  return tensor.name + to_string(Index(place));
-}
 
 [[noreturn]] void refuse_hidden(const StoredTensor& tensor, std::int64_t b, std::int64_t t,
                                 std::int64_t slot, std::int64_t key) {
@@ -27,33 +18,19 @@ std::string slot_name(const StoredTensor& tensor, std::int64_t b, std::int64_t t
 std::vector<std::int64_t> from_indices(const Selection& selection, const Visibility& visibility,
                                        std::int64_t b, std::int64_t t) {
   const StoredTensor& indices = selection.indices;
-  std::vector<Slot> slots;
-  for (std::int64_t slot = 0; slot < indices.size(2); ++slot) {
+  std::vector<IndexSlot> slots = used_slots(indices, b, t, visibility.keys());
+  const auto hidden = [&](const IndexSlot& slot) { return !visibility.visible(b, t, slot.key); };
+  for (std::int64_t slot = 0; slot < indices.size(2) && selection.strict; ++slot) {
     const std::int64_t key = integer_at(indices, {b, t, slot});
-    if (key < -1 || key >= visibility.keys()) {
-      throw Error(slot_name(indices, b, t, slot), std::to_string(key),
-                  "-1 or a key below " + std::to_string(visibility.keys()));
-    }
-    if (key == -1) continue;
-    if (visibility.visible(b, t, key)) {
-      slots.push_back({key, slot});
-    } else if (selection.strict) {
-      refuse_hidden(indices, b, t, slot, key);
-    }
+    if (key >= 0 && hidden({key, slot})) refuse_hidden(indices, b, t, slot, key);
   }
-  std::stable_sort(slots.begin(), slots.end(),
-                   [](const Slot& x, const Slot& y) { return x.key < y.key; });
+  std::erase_if(slots, hidden);
+  if (selection.duplicates == Duplicates::error)
+    refuse_duplicates(indices, b, t, slots, ", or duplicates \"set\" or \"multiset\"");
   std::vector<std::int64_t> keys;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (i > 0 && slots[i].key == slots[i - 1].key) {
-      if (selection.duplicates == Duplicates::set) continue;
-      if (selection.duplicates == Duplicates::error) {
-        throw Error(slot_name(indices, b, t, slots[i].slot),
-                    "key " + std::to_string(slots[i].key) + " a second time",
-                    "distinct keys in a real row, or duplicates \"set\" or \"multiset\"");
-      }
-    }
-    keys.push_back(slots[i].key);
+  for (const IndexSlot& slot : slots) {
+    const bool again = !keys.empty() && keys.back() == slot.key;
+    if (!again || selection.duplicates == Duplicates::multiset) keys.push_back(slot.key);
   }
   return keys;
 }

@@ -1,34 +1,9 @@
 #include "reference/indexer/selection_rows.hpp"
 
-#include <utility>
-
-#include "reference/error.hpp"
+#include "reference/mask/index_slots.hpp"
 #include "reference/operation/shards.hpp"
 
 namespace plumbline::indexer {
-
-namespace {
-
-// Indices that a case gives: the row's slots, each −1 or a key, none twice.
-void read_given_indices(const StoredTensor& given, std::int64_t b, std::int64_t t,
-                        std::int64_t keys, std::span<std::int32_t> slots) {
-  std::vector<char> seen(static_cast<std::size_t>(keys), 0);
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    const std::int64_t place[] = {b, t, static_cast<std::int64_t>(i)};
-    const std::int64_t key = integer_at(given, Index(place));
-    const std::string where = given.name + to_string(Index(place));
-    if (key < -1 || key >= keys) {
-      throw Error(where, std::to_string(key), "-1 or a key below " + std::to_string(keys));
-    }
-    if (key >= 0 && std::exchange(seen[static_cast<std::size_t>(key)], 1) != 0) {
-      throw Error(where, "key " + std::to_string(key) + " a second time",
-                  "distinct keys in a real row");
-    }
-    slots[i] = static_cast<std::int32_t>(key);
-  }
-}
-
-}  // namespace
 
 template <class T> Selected<T> select_rows(const IndexTensors& tensors,
                                            const Visibility& visibility, const Choice& choice,
@@ -56,12 +31,13 @@ template <class T> Selected<T> select_rows(const IndexTensors& tensors,
     for (std::size_t j = 0; want_scores && j < seen.size(); ++j)
       out.scores({b, t, seen[j]}) = leave(scores[j]);
     if (!visibility.real(b, t)) return;
-    const std::int64_t slots = out.indices.shape[2];
     std::vector<std::int64_t> selected;
     if (given.indices.given()) {
-      read_given_indices(given.indices, b, t, keys, out.indices.row({b, t}, slots));
-      for (const std::int32_t key : out.indices.row({b, t}, slots)) {
-        if (key >= 0) selected.push_back(key);
+      const std::vector<IndexSlot> named = used_slots(given.indices, b, t, keys);
+      refuse_duplicates(given.indices, b, t, named);
+      for (const IndexSlot& each : named) {
+        out.indices({b, t, each.slot}) = static_cast<std::int32_t>(each.key);
+        selected.push_back(each.key);
       }
     } else {
       const Selection best = select_best<T>(seen, scores, k, choice.tie);

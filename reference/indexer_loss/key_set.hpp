@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reference/indexer_loss/loss.hpp"
+#include "reference/mask/index_slots.hpp"
 
 namespace plumbline::indexer_loss {
 
@@ -31,10 +32,7 @@ class KeySet {
   const Options& options_;
   const Visibility& visibility_;
   std::int64_t b_, t_;
-  struct Slot {
-    std::int64_t key, slot;
-  };
-  std::vector<Slot> slots_;  // visible named keys, ascending
+  std::vector<IndexSlot> slots_;  // visible named keys, ascending
 };
 
 }  // namespace plumbline::indexer_loss

@@ -1,0 +1,17 @@
+#include "reference/csa_attention/problem.hpp"
+
+namespace plumbline::csa_attention {
+
+template <class T>
+Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
+  check(options);
+  return Problem<T>(in, options).forward(run);
+}
+
+template Outputs<f32> Op::forward<f32>(const Inputs&, const Options&, const Run&);
+template Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&);
+template Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
+template Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
+template Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
+
+}  // namespace plumbline::csa_attention
