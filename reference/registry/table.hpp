@@ -6,6 +6,7 @@
 namespace plumbline {
 
 class Operation;
+std::vector<const Operation*> table_of_csa();
 std::vector<const Operation*> table_of_losses();
 std::vector<const Operation*> table_of_mla();
 

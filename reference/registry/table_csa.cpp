@@ -1,0 +1,13 @@
+#include "reference/csa_compress/csa_compress.hpp"
+#include "reference/registry/make_operation.hpp"
+#include "reference/registry/table.hpp"
+
+namespace plumbline {
+
+std::vector<const Operation*> table_of_csa() {
+  return {
+      make_operation<csa_compress::Op>(),
+  };
+}
+
+}  // namespace plumbline
