@@ -1,4 +1,6 @@
 #include "reference/csa_attention/csa_attention.hpp"
+#include "reference/csa_compress/csa_compress.hpp"
+#include "reference/csa_indexer/csa_indexer.hpp"
 #include "reference/registry/make_operation.hpp"
 #include "reference/registry/table.hpp"
 
@@ -7,6 +9,8 @@ namespace plumbline {
 std::vector<const Operation*> table_of_csa() {
   return {
       make_operation<csa_attention::Op>(),
+      make_operation<csa_compress::Op>(),
+      make_operation<csa_indexer::Op>(),
   };
 }
 

@@ -1,0 +1,92 @@
+#include "reference/csa_indexer/csa_indexer.hpp"
+
+#include "reference/csa_indexer/tokens.hpp"
+#include "reference/linear/rows.hpp"
+
+namespace plumbline::csa_indexer {
+namespace {
+
+template <class T> struct Index {
+  Array<T> q, k, w;
+  StoredTensor q_view, k_view, w_view;
+  IndexTensors tensors;
+
+  Index(const Tokens<T>& tokens, const Options& options, const Run& run,
+        const typename Tokens<T>::Chosen& blocks)
+      : q(tokens.sizes().shape("B S A e")),
+        k(tokens.sizes().shape("B N e")),
+        w(tokens.sizes().shape("B S A")) {
+    tokens.make_q(run, tokens.all(), q);
+    tokens.make_k(run, blocks, k);
+    tokens.make_w(run, tokens.all(), w);
+    q_view = view(q, "index_q");
+    k_view = view(k, "index_k");
+    w_view = view(w, "index_w");
+    tensors = {&q_view, &k_view, &w_view, options.score_scale, true};
+  }
+  Index(const Index&) = delete;
+};
+
+// A cotangent of a whole output, zeros where there is none.
+template <class T> Array<T> whole(const StoredTensor& cotangent, const Shape& shape) {
+  Array<T> array(shape);
+  if (cotangent.given())
+    fetch_rows<T>(cotangent, 0, row_count(cotangent), std::span<T>(array.values));
+  return array;
+}
+
+}  // namespace
+
+template <class T>
+Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
+  const Tokens<T> tokens(in, options, RowNote::unread);
+  Index<T> index(tokens, options, run, tokens.compressor().all());
+  auto chosen = indexer::select_rows<T>(index.tensors, tokens.visibility(), options, in.given, run,
+                                        run.wants("scores"), run.wants("selected"));
+  Outputs<T> out;
+  out.scores = std::move(chosen.scores);
+  out.indices = std::move(chosen.indices);
+  out.selected = std::move(chosen.selected);
+  out.index_q = std::move(index.q);
+  out.index_k = std::move(index.k);
+  out.index_w = std::move(index.w);
+  return out;
+}
+
+template <class T> Gradients<T> Op::backward(const Inputs& in, const Options& options,
+                                             const Run& run, const Cotangents& given) {
+  // A token that nothing reads is blank on the way back, unless a cotangent of its own reads it.
+  const bool all = given.index_q.given() || given.index_k.given() || given.index_w.given();
+  const Tokens<T> tokens(in, options, all ? RowNote::unread : RowNote::blank);
+  Sizes sizes = tokens.sizes();
+  Cotangents named = given;
+  sizes.unify_all(named);
+  Array<T> dq = whole<T>(given.index_q, sizes.shape("B S A e"));
+  Array<T> dk = whole<T>(given.index_k, sizes.shape("B N e"));
+  Array<T> dw = whole<T>(given.index_w, sizes.shape("B S A"));
+  if (given.scores.given() && !in.given.scores.given()) {
+    const Index<T> index(tokens, options, run, tokens.seen());
+    indexer::pull_back_scores<T>(index.tensors, tokens.visibility(), given.scores, run, dq, dk, dw);
+  }
+  Gradients<T> grad;
+  tokens.pull_back(run, dq, dk, dw, grad);
+  return grad;
+}
+
+template Outputs<f32> Op::forward<f32>(const Inputs&, const Options&, const Run&);
+template Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&);
+template Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
+template Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
+template Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
+template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&,
+                                              const Cotangents&);
+
+}  // namespace plumbline::csa_indexer

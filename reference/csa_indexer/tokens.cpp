@@ -1,0 +1,187 @@
+#include "reference/csa_indexer/tokens.hpp"
+
+#include <algorithm>
+
+#include "reference/error.hpp"
+#include "reference/linear/rows.hpp"
+
+namespace plumbline::csa_indexer {
+namespace {
+
+std::size_t place(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+template <class Values>
+auto rows_of(Values& values, std::int64_t first, std::int64_t count, std::int64_t width) {
+  return std::span(values).subspan(place(first * width), place(count * width));
+}
+
+}  // namespace
+
+template <class T> Tokens<T>::Tokens(const Inputs& in, const Options& options, RowNote otherwise,
+                                     const std::string& where)
+    : in_(in) {
+  checked_k(options.k, where + "k");
+  const csa_compress::Options compression = options.compression();
+  const Blocks blocks = csa_compress::blocks_of(compression, in.mask, where);
+  parts_.position_bias = in.position_bias;
+  parts_.norm_weight = in.kv_norm_weight;
+  csa_compress::check_parts(parts_, compression, where);
+  sizes_.set("m", blocks.m, where + "m");
+  if (in.mask.row_index.given()) sizes_.set("T", in.mask.row_index.size(0), in.mask.row_index.name);
+  if (in.given.indices.given()) sizes_.set("k", *options.k, where + "k");
+  sizes_.unify(in_.x, "B S E");
+  if (!in.mask.row_index.given()) sizes_.set("T", sizes_["S"], "S, without in.row_index");
+  sizes_.unify_all(in_);
+  check_slots(*options.k, sizes_["B"] * sizes_["T"], where + "k");
+  visibility_.emplace(options.mask, in.mask, sizes_, blocks);
+  rotation_.emplace(options.rope, sizes_["e"], where + "rope");
+  compressor_.emplace(*visibility_, parts_, compression, sizes_["e"], where);
+  seen_ = csa_compress::seen_blocks(*visibility_);
+
+  RowNotes notes = visibility_->notes(RowNote::unread);
+  compressor_->mark_read(seen_, notes);
+  const auto unread = std::make_shared<const RowNotes>(notes);
+  std::replace(notes.begin(), notes.end(), RowNote::unread, otherwise);
+  if (!in.x.notes) in_.x.notes = std::make_shared<const RowNotes>(std::move(notes));
+  if (in_.q_latent.dtype != Dtype::working)
+    in_.q_latent.notes = in_.x.notes;  // a layer made it, of blank tokens too
+  in_.given.index_q.notes = in_.given.index_w.notes = unread;
+  RowNotes of_blocks(seen_.size(), RowNote::unread);
+  for (std::size_t i = 0; i < seen_.size(); ++i) {
+    if (seen_[i] != 0) of_blocks[i] = RowNote::as_stored;
+  }
+  in_.given.index_k.notes = std::make_shared<const RowNotes>(std::move(of_blocks));
+
+  to_q_.emplace(in_.q_proj, no_bias_, columns_of(in_.q_proj, std::nullopt, ""));
+  to_w_.emplace(in_.weights_proj, no_bias_, columns_of(in_.weights_proj, std::nullopt, ""));
+  projected_.emplace(in_.x, in_.kv_proj, in_.gate_proj);
+}
+
+template <class T> typename Tokens<T>::Turn Tokens<T>::turn_of(std::int64_t row) const {
+  return rotation_->at(visibility_->position(row / sizes_["S"], row % sizes_["S"]));
+}
+
+template <class T> typename Tokens<T>::Runs Tokens<T>::all() const {
+  Runs runs;
+  in_chunks(rows(), rows_of_a_block, [&](std::int64_t first, std::int64_t last) {
+    runs.push_back({first, last});
+  });
+  return runs;
+}
+
+template <class T>
+void Tokens<T>::make_q(const Run& run, const Runs& tokens, Array<T>& index_q) const {
+  const std::int64_t rank = sizes_["Rq"], heads = sizes_["A"], width = sizes_["e"];
+  for_each_row(run, static_cast<std::int64_t>(tokens.size()), [&](std::int64_t i) {
+    const auto [first, last] = tokens[place(i)];
+    const std::span<T> q = rows_of(index_q.values, first, last - first, heads * width);
+    if (in_.given.index_q.given()) {
+      fetch_rows<T>(in_.given.index_q, first * heads, (last - first) * heads, q);
+      return;
+    }
+    Buffer<T> latent(place((last - first) * rank));
+    fetch_rows<T>(in_.q_latent, first, last - first, std::span<T>(latent));
+    to_q_->apply(last - first, latent, q);
+    for (std::int64_t row = first; row < last; ++row) {
+      const Turn turn = turn_of(row);
+      for (std::int64_t a = 0; a < heads; ++a)
+        rotation_->apply(turn, rows_of(q, (row - first) * heads + a, 1, width));
+    }
+  });
+}
+
+template <class T>
+void Tokens<T>::make_k(const Run& run, const Chosen& blocks, Array<T>& index_k) const {
+  if (!in_.given.index_k.given()) {
+    compressor_->make(run, projected_->source(), blocks, index_k);
+    return;
+  }
+  const std::int64_t width = sizes_["e"];
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i);
+    if (blocks[i] != 0)
+      fetch_rows<T>(in_.given.index_k, row, 1, rows_of(index_k.values, row, 1, width));
+  }
+}
+
+template <class T>
+void Tokens<T>::make_w(const Run& run, const Runs& tokens, Array<T>& index_w) const {
+  const std::int64_t in_width = sizes_["E"], heads = sizes_["A"];
+  for_each_row(run, static_cast<std::int64_t>(tokens.size()), [&](std::int64_t i) {
+    const auto [first, last] = tokens[place(i)];
+    const std::span<T> w = rows_of(index_w.values, first, last - first, heads);
+    if (in_.given.index_w.given()) {
+      fetch_rows<T>(in_.given.index_w, first, last - first, w);
+      return;
+    }
+    Buffer<T> x(place((last - first) * in_width));
+    fetch_rows<T>(in_.x, first, last - first, std::span<T>(x));
+    to_w_->apply(last - first, x, w);
+  });
+}
+
+template <class T> void Tokens<T>::pull_back(const Run& run, const Array<T>& dq, const Array<T>& dk,
+                                             const Array<T>& dw, Gradients<T>& grad) const {
+  const std::int64_t in_width = sizes_["E"], rank = sizes_["Rq"], heads = sizes_["A"],
+                     width = sizes_["e"];
+  grad.x = Array<T>(in_.x.shape);
+  grad.q_latent = Array<T>(in_.q_latent.shape);
+  WeightSum<T> q_proj(in_.q_proj, grad.q_proj, rows()),
+      weights_proj(in_.weights_proj, grad.weights_proj, rows());
+  for_each_shard(run, rows(), [&](std::int64_t shard, std::int64_t begin, std::int64_t end) {
+    in_chunks(end - begin, rows_of_a_block, [&](std::int64_t from, std::int64_t to) {
+      const std::int64_t first = begin + from, count = to - from;
+      if (!in_.given.index_q.given()) {
+        Buffer<T> latent(place(count * rank));
+        fetch_rows<T>(in_.q_latent, first, count, std::span<T>(latent));
+        const std::span<const T> given = rows_of(dq.values, first, count, heads * width);
+        Buffer<T> dproduct(given.begin(), given.end());
+        for (std::int64_t row = 0; row < count; ++row) {
+          const Turn turn = turn_of(first + row);
+          for (std::int64_t a = 0; a < heads; ++a)
+            rotation_->pull_back(turn, rows_of(dproduct, row * heads + a, 1, width));
+        }
+        to_q_->pull_back_input(count, dproduct, rows_of(grad.q_latent.values, first, count, rank));
+        to_q_->pull_back_weight(count, latent, dproduct, q_proj.at(shard));
+      }
+      if (!in_.given.index_w.given()) {
+        Buffer<T> x(place(count * in_width));
+        fetch_rows<T>(in_.x, first, count, std::span<T>(x));
+        const std::span<const T> given = rows_of(dw.values, first, count, heads);
+        to_w_->pull_back_input(count, given, rows_of(grad.x.values, first, count, in_width));
+        to_w_->pull_back_weight(count, x, given, weights_proj.at(shard));
+      }
+    });
+  });
+  q_proj.fold();
+  weights_proj.fold();
+  pull_back_k(run, dk, grad);
+}
+
+template <class T>
+void Tokens<T>::pull_back_k(const Run& run, const Array<T>& dk, Gradients<T>& grad) const {
+  Chosen chosen = compressor_->all();
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const auto given = rows_of(dk.values, static_cast<std::int64_t>(i), 1, sizes_["e"]);
+    const bool any =
+        std::any_of(given.begin(), given.end(), [](const T& d) { return !(d == T(0)); });
+    chosen[i] = any && !in_.given.index_k.given() ? 1 : 0;
+  }
+  WeightSum<T> kv_proj(in_.kv_proj, grad.kv_proj, compressor_->blocks()),
+      gate_proj(in_.gate_proj, grad.gate_proj, compressor_->blocks());
+  csa_compress::PartGradients<T> parts;
+  compressor_->pull_back(run, projected_->source(), chosen, dk,
+                         projected_->receiver(&grad.x, kv_proj, gate_proj), parts);
+  kv_proj.fold();
+  gate_proj.fold();
+  grad.position_bias = std::move(parts.position_bias);
+  grad.kv_norm_weight = std::move(parts.norm_weight);
+}
+
+template class Tokens<f32>;
+template class Tokens<f64>;
+template class Tokens<f192>;
+template class Tokens<mp50>;
+template class Tokens<mp100>;
+
+}  // namespace plumbline::csa_indexer
