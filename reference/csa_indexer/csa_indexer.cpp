@@ -16,7 +16,7 @@ template <class T> struct Index {
       : q(tokens.sizes().shape("B S A e")),
         k(tokens.sizes().shape("B N e")),
         w(tokens.sizes().shape("B S A")) {
-    tokens.make_q(run, tokens.all(), q);
+    tokens.make_q(run, tokens.all(), tokens.latent(), q);
     tokens.make_k(run, blocks, k);
     tokens.make_w(run, tokens.all(), w);
     q_view = view(q, "index_q");
@@ -69,7 +69,7 @@ template <class T> Gradients<T> Op::backward(const Inputs& in, const Options& op
     indexer::pull_back_scores<T>(index.tensors, tokens.visibility(), given.scores, run, dq, dk, dw);
   }
   Gradients<T> grad;
-  tokens.pull_back(run, dq, dk, dw, grad);
+  tokens.pull_back(run, tokens.all(), tokens.latent(), dq, dk, dw, grad);
   return grad;
 }
 

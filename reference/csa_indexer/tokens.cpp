@@ -1,6 +1,7 @@
 #include "reference/csa_indexer/tokens.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "reference/error.hpp"
 #include "reference/linear/rows.hpp"
@@ -57,37 +58,47 @@ template <class T> Tokens<T>::Tokens(const Inputs& in, const Options& options, R
   projected_.emplace(in_.x, in_.kv_proj, in_.gate_proj);
 }
 
-template <class T> typename Tokens<T>::Turn Tokens<T>::turn_of(std::int64_t row) const {
-  return rotation_->at(visibility_->position(row / sizes_["S"], row % sizes_["S"]));
+template <class T> typename Tokens<T>::Turn Tokens<T>::turn_of(std::int64_t token) const {
+  return rotation_->at(visibility_->position(token / sizes_["S"], token % sizes_["S"]));
 }
 
-template <class T> typename Tokens<T>::Runs Tokens<T>::all() const {
-  Runs runs;
-  in_chunks(rows(), rows_of_a_block, [&](std::int64_t first, std::int64_t last) {
-    runs.push_back({first, last});
-  });
-  return runs;
+template <class T> typename Tokens<T>::Rows Tokens<T>::all() const {
+  Rows rows(place(sizes_["B"] * sizes_["S"]));
+  std::iota(rows.begin(), rows.end(), std::int64_t{0});
+  return rows;
 }
 
-template <class T>
-void Tokens<T>::make_q(const Run& run, const Runs& tokens, Array<T>& index_q) const {
+template <class T> template <class F>
+void Tokens<T>::each(const Rows& tokens, std::int64_t first, std::int64_t last, F f) {
+  for (std::int64_t n = first; n < last; ++n) {
+    if (tokens[place(n)] >= 0) f(n, tokens[place(n)]);
+  }
+}
+
+template <class T> void Tokens<T>::make_q(const Run& run, const Rows& tokens,
+                                          const StoredTensor& latent, Array<T>& index_q) const {
   const std::int64_t rank = sizes_["Rq"], heads = sizes_["A"], width = sizes_["e"];
-  for_each_row(run, static_cast<std::int64_t>(tokens.size()), [&](std::int64_t i) {
-    const auto [first, last] = tokens[place(i)];
-    const std::span<T> q = rows_of(index_q.values, first, last - first, heads * width);
-    if (in_.given.index_q.given()) {
-      fetch_rows<T>(in_.given.index_q, first * heads, (last - first) * heads, q);
-      return;
-    }
-    Buffer<T> latent(place((last - first) * rank));
-    fetch_rows<T>(in_.q_latent, first, last - first, std::span<T>(latent));
-    to_q_->apply(last - first, latent, q);
-    for (std::int64_t row = first; row < last; ++row) {
-      const Turn turn = turn_of(row);
-      for (std::int64_t a = 0; a < heads; ++a)
-        rotation_->apply(turn, rows_of(q, (row - first) * heads + a, 1, width));
-    }
-  });
+  for_each_block(
+      run, static_cast<std::int64_t>(tokens.size()), [&](std::int64_t first, std::int64_t last) {
+        const std::span<T> q = rows_of(index_q.values, first, last - first, heads * width);
+        if (in_.given.index_q.given()) {
+          each(tokens, first, last, [&](std::int64_t n, std::int64_t token) {
+            fetch_rows<T>(in_.given.index_q, token * heads, heads,
+                          rows_of(q, n - first, 1, heads * width));
+          });
+          return;
+        }
+        Buffer<T> from(place((last - first) * rank));
+        each(tokens, first, last, [&](std::int64_t n, std::int64_t) {
+          fetch_rows<T>(latent, n, 1, rows_of(from, n - first, 1, rank));
+        });
+        to_q_->apply(last - first, from, q);
+        each(tokens, first, last, [&](std::int64_t n, std::int64_t token) {
+          const Turn turn = turn_of(token);
+          for (std::int64_t a = 0; a < heads; ++a)
+            rotation_->apply(turn, rows_of(q, (n - first) * heads + a, 1, width));
+        });
+      });
 }
 
 template <class T>
@@ -105,51 +116,62 @@ void Tokens<T>::make_k(const Run& run, const Chosen& blocks, Array<T>& index_k) 
 }
 
 template <class T>
-void Tokens<T>::make_w(const Run& run, const Runs& tokens, Array<T>& index_w) const {
+void Tokens<T>::make_w(const Run& run, const Rows& tokens, Array<T>& index_w) const {
   const std::int64_t in_width = sizes_["E"], heads = sizes_["A"];
-  for_each_row(run, static_cast<std::int64_t>(tokens.size()), [&](std::int64_t i) {
-    const auto [first, last] = tokens[place(i)];
-    const std::span<T> w = rows_of(index_w.values, first, last - first, heads);
-    if (in_.given.index_w.given()) {
-      fetch_rows<T>(in_.given.index_w, first, last - first, w);
-      return;
-    }
-    Buffer<T> x(place((last - first) * in_width));
-    fetch_rows<T>(in_.x, first, last - first, std::span<T>(x));
-    to_w_->apply(last - first, x, w);
-  });
+  for_each_block(
+      run, static_cast<std::int64_t>(tokens.size()), [&](std::int64_t first, std::int64_t last) {
+        const std::span<T> w = rows_of(index_w.values, first, last - first, heads);
+        const bool given = in_.given.index_w.given();
+        Buffer<T> x(given ? 0 : place((last - first) * in_width));
+        each(tokens, first, last, [&](std::int64_t n, std::int64_t token) {
+          fetch_rows<T>(
+              given ? in_.given.index_w : in_.x, token, 1,
+              given ? rows_of(w, n - first, 1, heads) : rows_of(x, n - first, 1, in_width));
+        });
+        if (!given) to_w_->apply(last - first, x, w);
+      });
 }
 
-template <class T> void Tokens<T>::pull_back(const Run& run, const Array<T>& dq, const Array<T>& dk,
-                                             const Array<T>& dw, Gradients<T>& grad) const {
+template <class T> void Tokens<T>::pull_back(const Run& run, const Rows& tokens,
+                                             const StoredTensor& latent, const Array<T>& dq,
+                                             const Array<T>& dk, const Array<T>& dw,
+                                             Gradients<T>& grad) const {
   const std::int64_t in_width = sizes_["E"], rank = sizes_["Rq"], heads = sizes_["A"],
-                     width = sizes_["e"];
+                     width = sizes_["e"], rows = static_cast<std::int64_t>(tokens.size());
   grad.x = Array<T>(in_.x.shape);
-  grad.q_latent = Array<T>(in_.q_latent.shape);
-  WeightSum<T> q_proj(in_.q_proj, grad.q_proj, rows()),
-      weights_proj(in_.weights_proj, grad.weights_proj, rows());
-  for_each_shard(run, rows(), [&](std::int64_t shard, std::int64_t begin, std::int64_t end) {
+  grad.q_latent = Array<T>(latent.shape);
+  WeightSum<T> q_proj(in_.q_proj, grad.q_proj, rows),
+      weights_proj(in_.weights_proj, grad.weights_proj, rows);
+  for_each_shard(run, rows, [&](std::int64_t shard, std::int64_t begin, std::int64_t end) {
     in_chunks(end - begin, rows_of_a_block, [&](std::int64_t from, std::int64_t to) {
-      const std::int64_t first = begin + from, count = to - from;
+      const std::int64_t first = begin + from, last = begin + to, count = to - from;
       if (!in_.given.index_q.given()) {
-        Buffer<T> latent(place(count * rank));
-        fetch_rows<T>(in_.q_latent, first, count, std::span<T>(latent));
-        const std::span<const T> given = rows_of(dq.values, first, count, heads * width);
-        Buffer<T> dproduct(given.begin(), given.end());
-        for (std::int64_t row = 0; row < count; ++row) {
-          const Turn turn = turn_of(first + row);
+        Buffer<T> x(place(count * rank)), dproduct(place(count * heads * width));
+        each(tokens, first, last, [&](std::int64_t n, std::int64_t token) {
+          fetch_rows<T>(latent, n, 1, rows_of(x, n - first, 1, rank));
+          const std::span<T> d = rows_of(dproduct, n - first, 1, heads * width);
+          const std::span<const T> given = rows_of(dq.values, n, 1, heads * width);
+          std::copy(given.begin(), given.end(), d.begin());
+          const Turn turn = turn_of(token);
           for (std::int64_t a = 0; a < heads; ++a)
-            rotation_->pull_back(turn, rows_of(dproduct, row * heads + a, 1, width));
-        }
+            rotation_->pull_back(turn, rows_of(d, a, 1, width));
+        });
         to_q_->pull_back_input(count, dproduct, rows_of(grad.q_latent.values, first, count, rank));
-        to_q_->pull_back_weight(count, latent, dproduct, q_proj.at(shard));
+        to_q_->pull_back_weight(count, x, dproduct, q_proj.at(shard));
       }
       if (!in_.given.index_w.given()) {
-        Buffer<T> x(place(count * in_width));
-        fetch_rows<T>(in_.x, first, count, std::span<T>(x));
-        const std::span<const T> given = rows_of(dw.values, first, count, heads);
-        to_w_->pull_back_input(count, given, rows_of(grad.x.values, first, count, in_width));
-        to_w_->pull_back_weight(count, x, given, weights_proj.at(shard));
+        Buffer<T> x(place(count * in_width)), dx(x.size()), d(place(count * heads));
+        each(tokens, first, last, [&](std::int64_t n, std::int64_t token) {
+          fetch_rows<T>(in_.x, token, 1, rows_of(x, n - first, 1, in_width));
+          const std::span<const T> given = rows_of(dw.values, n, 1, heads);
+          std::copy(given.begin(), given.end(), rows_of(d, n - first, 1, heads).begin());
+        });
+        to_w_->pull_back_input(count, d, dx);
+        to_w_->pull_back_weight(count, x, d, weights_proj.at(shard));
+        each(tokens, first, last, [&](std::int64_t n, std::int64_t token) {
+          const std::span<const T> row = rows_of(dx, n - first, 1, in_width);
+          std::copy(row.begin(), row.end(), rows_of(grad.x.values, token, 1, in_width).begin());
+        });
       }
     });
   });

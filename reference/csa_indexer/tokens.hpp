@@ -24,25 +24,30 @@ template <class T> class Tokens {
   const Sizes& sizes() const { return sizes_; }
   const Visibility& visibility() const { return *visibility_; }
   const csa_compress::Compressor<T>& compressor() const { return *compressor_; }
-  std::int64_t rows() const { return sizes_["B"] * sizes_["S"]; }
   using Chosen = typename csa_compress::Compressor<T>::Chosen;  // [B, N]
+  const StoredTensor& latent() const { return in_.q_latent; }   // with notes of who reads what
   const Chosen& seen() const { return seen_; }                  // blocks that some real row sees
 
-  // Runs of tokens [first, last), at most a block of rows each; all of them.
-  using Runs = std::vector<std::array<std::int64_t, 2>>;
-  Runs all() const;
-  // Outputs over whole arrays, made for some tokens or blocks; what is given is copied.
-  void make_q(const Run& run, const Runs& tokens, Array<T>& index_q) const;
+  // Tokens b·S + s, one for each row of what is made; −1 for a row that is not wanted. A layer makes them for its
+  // query rows, the operation for all tokens.
+  using Rows = std::vector<std::int64_t>;
+  Rows all() const;
+  // latent: a query latent for each row.
+  void make_q(const Run& run, const Rows& tokens, const StoredTensor& latent,
+              Array<T>& index_q) const;
+  void make_w(const Run& run, const Rows& tokens, Array<T>& index_w) const;
   void make_k(const Run& run, const Chosen& blocks, Array<T>& index_k) const;
-  void make_w(const Run& run, const Runs& tokens, Array<T>& index_w) const;
-  // Adds to the gradients what cotangents of the whole outputs send back; a given output sends nothing, and a block
-  // whose cotangent is 0 is not looked at.
-  void pull_back(const Run& run, const Array<T>& dq, const Array<T>& dk, const Array<T>& dw,
-                 Gradients<T>& grad) const;
+  // Adds to the gradients what cotangents send back (that of q_latent has the shape of latent); a given output sends
+  // nothing, and a block whose cotangent is 0 is not looked at. Tokens are distinct.
+  void pull_back(const Run& run, const Rows& tokens, const StoredTensor& latent, const Array<T>& dq,
+                 const Array<T>& dk, const Array<T>& dw, Gradients<T>& grad) const;
 
  private:
   using Turn = typename Rotation<T>::Turn;
-  Turn turn_of(std::int64_t row) const;
+  // f(n, token) for the rows [first, last) that are wanted.
+  template <class F>
+  static void each(const Rows& tokens, std::int64_t first, std::int64_t last, F f);
+  Turn turn_of(std::int64_t token) const;
   void pull_back_k(const Run& run, const Array<T>& dk, Gradients<T>& grad) const;
 
   Inputs in_;

@@ -25,7 +25,8 @@ template <class T> Selected<T> select_rows(const IndexTensors& tensors,
       for (std::size_t j = 0; j < seen.size(); ++j)
         scores[j] = element<T>(given.scores, {b, t, seen[j]});
     } else if (!seen.empty() && (want_scores || !given.indices.given())) {
-      ScoreRow<T>(tensors, b, visibility.row_token(t), run.schedule.head_chunk)
+      ScoreRow<T>(tensors, b, tensors.of_rows ? t : visibility.row_token(t),
+                  run.schedule.head_chunk)
           .scores(seen, scores);
     }
     for (std::size_t j = 0; want_scores && j < seen.size(); ++j)

@@ -1,7 +1,7 @@
 // reference/indexer/selection_rows.hpp
 //
 // What the indexers of both models do with index_q, index_k and index_w: scores over the keys each row sees, and the
-// k best of them; and the way back from a cotangent of the scores. Row t uses index_q and index_w of its token.
+// k best of them; and the way back from a cotangent of the scores. Row t uses index_q and index_w of its token, or (of_rows, select_rows alone) its own.
 // Guarantees: hidden scores are −inf and send nothing back; O(row) memory unless the scores are asked for.
 #pragma once
 #include <optional>

@@ -33,6 +33,7 @@ struct IndexTensors {
   const StoredTensor* w = nullptr;  // [B, T, A]
   ScoreScale scale = ScoreScale::heads_and_dim;
   bool relu = true;
+  bool of_rows = false;  // of an indexer: q and w are of its query rows, not of all tokens
 };
 
 template <class T> class ScoreRow {

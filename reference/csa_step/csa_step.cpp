@@ -1,0 +1,228 @@
+#include "reference/csa_step/csa_step.hpp"
+
+#include "reference/error.hpp"
+#include "reference/linear/rows.hpp"
+
+namespace plumbline::csa_step {
+namespace {
+
+std::size_t place(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+void need(const StoredTensor& tensor, const char* name, const char* what) {
+  if (!tensor.given()) throw Error(std::string("in.") + name, "nothing", what);
+}
+
+void check_options(const csa_layer::Options& options) {
+  if (options.loss) throw Error("option loss", "a loss", "null: a call of a server has no loss");
+  if (!options.mask.causal)
+    throw Error("option mask.causal", "false", "true: later tokens are not there");
+  if (options.mask.query_offset) {
+    throw Error("option mask.query_offset", std::to_string(*options.mask.query_offset),
+                "none: rows stand at the new tokens");
+  }
+  if (options.grid == Grid::document) {
+    throw Error("option grid", "document", "physical: the state cuts blocks from token 0");
+  }
+}
+
+void check_pool(const PoolInputs& pool, const std::string& of, const char* blocks, bool there,
+                bool two_lanes, const std::string& why) {
+  const std::pair<const StoredTensor*, std::string> named[] = {
+      {&pool.blocks, blocks},
+      {&pool.partial_kv, of + "partial_kv"},
+      {&pool.partial_gate, of + "partial_gate"},
+      {&pool.prior_kv, of + "prior_kv"},
+      {&pool.prior_gate, of + "prior_gate"}};
+  for (std::size_t i = 0; i < std::size(named); ++i) {
+    const auto& [tensor, name] = named[i];
+    const bool wanted = there && (two_lanes || i < 3);
+    if (wanted && !tensor->given())
+      throw Error("in.state." + name, "nothing", "the tensor: " + why);
+    if (!wanted && tensor->given()) throw Error(tensor->name, "the tensor", "none: " + why);
+  }
+}
+
+Sizes checked(const Inputs& in, const csa_layer::Options& options) {
+  const MaskInputs& refused = in.refused;
+  for (const StoredTensor* tensor : {&refused.valid, &refused.row_mask, &refused.mask,
+                                     &refused.row_index, &refused.cu_seqlens}) {
+    if (tensor->given())
+      throw Error(tensor->name, "the tensor", "none: a call of a server does not take it");
+  }
+  check_options(options);
+  csa_layer::check(in.layer, options);
+  const bool csa = options.kind == csa_layer::Kind::csa;
+  const std::string kind =
+      "option kind is " +
+      std::string(names_of(options.kind)[static_cast<std::size_t>(options.kind)]);
+  need(in.length, "state.length", "the tensor [B]: tokens in the state");
+  need(in.old_positions, "state.positions", "the tensor [B, P]");
+  need(in.old_segments, "state.segment_ids", "the tensor [B, P]");
+  check_pool(in.pool, "", "compressed", options.blocks(), csa, kind);
+  check_pool(in.indexer, "indexer_", "indexer_index_k", options.indexer.has_value(), true,
+             options.indexer ? "option indexer is given" : "option indexer is null");
+  if (csa) need(in.prior_present, "state.prior_present", "the tensor [B]");
+  if (!csa && in.prior_present.given())
+    throw Error(in.prior_present.name, "the tensor", "none: " + kind);
+
+  Sizes sizes;
+  sizes.unify(in.kv, "B P D");
+  if (options.blocks()) {
+    sizes.set("m", *options.m, "option m");
+    sizes.set("C", (csa ? 2 : 1) * sizes["D"], csa ? "2D" : "D, option kind is hca");
+    sizes.set("Q", sizes["P"] / *options.m, "floor(P/m)");
+  }
+  Inputs named = in;
+  sizes.unify_all(named);
+  for (std::int64_t b = 0; b < sizes["B"]; ++b) {
+    const std::int64_t length = integer_at(in.length, {b}), capacity = sizes["P"];
+    const std::string where = in.length.name + "[" + std::to_string(b) + "]";
+    if (length < 0 || length > capacity) {
+      throw Error(where, std::to_string(length),
+                  "a length from 0 to P = " + std::to_string(capacity));
+    }
+    if (sizes["L"] > capacity - length) {
+      throw Error(where, std::to_string(length) + " with L = " + std::to_string(sizes["L"]),
+                  "length + L <= P = " + std::to_string(capacity));
+    }
+  }
+  return sizes;
+}
+
+template <class T>
+void read_rows(const StoredTensor& from, std::int64_t b, std::int64_t count, Array<T>& to) {
+  const std::int64_t width = to.shape[2];
+  for (std::int64_t i = 0; i < count; ++i) fetch<T>(from, {b, i}, to.row({0, i}, width));
+}
+
+// What is stored of one sequence, up to its length. What no new row reads (tokens out of every window, blocks of
+// another document) may hold anything.
+template <class T> csa_layer::State<T> state_of(const Inputs& in, const csa_layer::Options& options,
+                                                const Sizes& sizes, std::int64_t b) {
+  auto state = csa_layer::empty_state<T>(sizes, options, sizes["P"]);
+  state.length = integer_at(in.length, {b});
+  for (std::int64_t s = 0; s < state.length; ++s) {
+    state.positions.push_back(static_cast<std::int32_t>(integer_at(in.old_positions, {b, s})));
+    state.segments.push_back(static_cast<std::int32_t>(integer_at(in.old_segments, {b, s})));
+  }
+  const auto loosely = [](StoredTensor tensor) {  // checked where a row reads it
+    tensor.nonfinite = NonFinite::allow;
+    return tensor;
+  };
+  read_rows(loosely(in.kv), b, state.length, state.kv);
+  if (!options.blocks()) return state;
+  const std::int64_t blocks = state.length / *options.m, partial = state.length % *options.m;
+  state.prior_present = in.prior_present.given() && boolean_at(in.prior_present, {b});
+  const auto read = [&](const PoolInputs& from, csa_layer::Pool<T>& to) {
+    read_rows(loosely(from.blocks), b, blocks, to.blocks);
+    read_rows(loosely(from.partial_kv), b, partial, to.partial_kv);
+    read_rows(loosely(from.partial_gate), b, partial, to.partial_gate);
+    if (!state.prior_present) return;
+    read_rows(loosely(from.prior_kv), b, *options.m, to.prior_kv);
+    read_rows(loosely(from.prior_gate), b, *options.m, to.prior_gate);
+  };
+  read(in.pool, state.pool);
+  if (options.indexer) read(in.indexer, state.indexer);
+  return state;
+}
+
+template <class T> PoolOutputs<T> made(const Sizes& sizes, const csa_layer::Pool<T>& like,
+                                       const char* blocks, const char* lanes) {
+  PoolOutputs<T> out;
+  if (!like.blocks.given()) return out;
+  out.blocks = Array<T>(sizes.shape(blocks));
+  out.partial_kv = out.partial_gate = Array<T>(sizes.shape(lanes));
+  if (like.prior_kv.given()) out.prior_kv = out.prior_gate = Array<T>(sizes.shape(lanes));
+  return out;
+}
+
+template <class T> void write(const Array<T>& from, std::int64_t b, Array<T>& to) {
+  if (!to.given()) return;
+  std::copy(from.values.begin(), from.values.end(),
+            to.row({b}, static_cast<std::int64_t>(from.values.size())).begin());
+}
+template <class T>
+void write_pool(const csa_layer::Pool<T>& from, std::int64_t b, PoolOutputs<T>& to) {
+  write(from.blocks, b, to.blocks);
+  write(from.partial_kv, b, to.partial_kv);
+  write(from.partial_gate, b, to.partial_gate);
+  write(from.prior_kv, b, to.prior_kv);
+  write(from.prior_gate, b, to.prior_gate);
+}
+
+}  // namespace
+
+template <class T>
+Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
+  const Sizes sizes = checked(in, options);
+  const std::int64_t batch = sizes["B"], fresh = sizes["L"], capacity = sizes["P"];
+  Options inner = options;
+  inner.mask.documents = options.mask.documents.value_or(true);
+  Sizes shapes =
+      sizes;  // of the layer's outputs: rows and tokens are the new ones, blocks those of the state
+  shapes.set("T", fresh, "L");
+  shapes.set("S", fresh, "L");
+  if (options.blocks()) shapes.set("N", sizes["Q"], "floor(P/m)");
+  const auto empty = csa_layer::empty_state<T>(sizes, options, capacity);
+  Outputs<T> out;
+  out.layer = csa_layer::whole_outputs<T>(shapes, options, run);
+  out.length = Array<std::int32_t>({batch});
+  out.positions = Array<std::int32_t>({batch, capacity});
+  out.segments = Array<std::int32_t>({batch, capacity});
+  out.kv = Array<T>(sizes.shape("B P D"));
+  out.pool = made(sizes, empty.pool, "B Q D", "B m C");
+  out.indexer = made(sizes, empty.indexer, "B Q e", "B m 2e");
+  if (options.kind == csa_layer::Kind::csa) out.prior_present = Array<std::uint8_t>({batch});
+
+  std::vector<std::int64_t> rows(place(fresh));
+  for (std::int64_t i = 0; i < fresh; ++i) rows[place(i)] = i;
+  for (std::int64_t b = 0; b < batch; ++b) {
+    auto state = state_of<T>(in, options, sizes, b);
+    const std::int64_t before = state.length;
+    layer::NewTokens now;
+    now.x = at_rows(at_first(in.layer.x, b), 0, fresh);
+    for (std::int64_t i = 0; i < fresh; ++i) {
+      now.positions.push_back(static_cast<std::int32_t>(
+          in.positions.given() ? integer_at(in.positions, {b, i}) : before + i));
+      now.segments.push_back(static_cast<std::int32_t>(
+          in.segment_ids.given() ? integer_at(in.segment_ids, {b, i}) : 0));
+    }
+    if (fresh > 0) {
+      auto part = csa_layer::advance<T>(in.layer, inner, run, now, {}, state);
+      layer::place_outputs<T>(part, out.layer, {b, rows, 0, before});
+    }
+    out.length({b}) = static_cast<std::int32_t>(state.length);
+    write(state.kv, b, out.kv);
+    write_pool(state.pool, b, out.pool);
+    write_pool(state.indexer, b, out.indexer);
+    if (out.prior_present.given()) out.prior_present({b}) = state.prior_present ? 1 : 0;
+    std::copy(state.positions.begin(), state.positions.end(),
+              out.positions.row({b}, capacity).begin());
+    std::copy(state.segments.begin(), state.segments.end(),
+              out.segments.row({b}, capacity).begin());
+  }
+  return out;
+}
+
+template <class T>
+Gradients<T> Op::backward(const Inputs&, const Options&, const Run&, const Cotangents&) {
+  throw Error("csa_step", "a backward pass", "a forward pass: a call of a server has no gradients");
+}
+
+template Outputs<f32> Op::forward<f32>(const Inputs&, const Options&, const Run&);
+template Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&);
+template Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
+template Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
+template Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
+template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&,
+                                          const Cotangents&);
+template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&,
+                                            const Cotangents&);
+template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&,
+                                              const Cotangents&);
+
+}  // namespace plumbline::csa_step
