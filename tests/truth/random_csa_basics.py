@@ -13,9 +13,16 @@ def block_geometry(rng, limit=9, server=False):
                 or "query_offset" in g.mask:
             continue
         if server and (g.document_grid or not g.causal or any(
-                n in g.inputs for n in ("in.valid", "in.row_mask", "in.mask", "in.row_index"))):
+                n in g.inputs for n in ("in.valid", "in.row_mask", "in.mask", "in.row_index")) or sees_ahead(g)):
             continue
         return g
+
+
+def sees_ahead(g):
+    """Positions with gaps show some row a block whose last token comes after it: no server can answer that."""
+    rows = g.probe()
+    return any(rows.first[j] + g.m > rows.token[t] + 1
+               for b in range(g.B) for t in range(g.T) for j in rows.visible(b, t))
 
 
 def window_size(rng, S):
