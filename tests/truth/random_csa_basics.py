@@ -6,11 +6,12 @@ from random_mla_basics import nonzero, rope_options
 
 
 def block_geometry(rng, limit=9, server=False):
-    """Rows of a layer over blocks: T = S, or row_index."""
+    """Rows of a layer over blocks: T = S, or row_index; mostly with a few blocks."""
+    fewest = rng.choice((0, 2, 3, 3))
     while True:
         g = Geometry(rng, True)
-        if g.S > limit or g.B > 2 or not g.B or (g.way not in ("full", "row_index") and g.T != g.S) or not g.T \
-                or "query_offset" in g.mask:
+        if g.S > limit or g.B > 2 or not g.B or g.K < fewest or not g.T or "query_offset" in g.mask or \
+                (g.way not in ("full", "row_index") and g.T != g.S):
             continue
         if server and (g.document_grid or not g.causal or any(
                 n in g.inputs for n in ("in.valid", "in.row_mask", "in.mask", "in.row_index")) or sees_ahead(g)):

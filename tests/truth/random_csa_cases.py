@@ -11,7 +11,7 @@ import mla_attention
 from csa_compress import block_starts
 from random_attention_cases import lse_options, put_sink
 from random_csa_layers import make_csa_layer, make_csa_step
-from random_csa_basics import block_geometry, indexer_places, put_csa_indexer, some_rope, window_size
+from random_csa_basics import block_geometry, indexer_places, put_csa_indexer, sees_ahead, some_rope, window_size
 from random_inputs import Geometry, floats, poison, put, rows_of, sizes
 from random_mla_basics import cot, evaluated, give
 from safetensors_io import Tensor
@@ -99,7 +99,7 @@ def make_csa_compress(rng):
 # ---------------------------------------------------------------------------------------------------
 
 def make_csa_indexer(rng):
-    g = block_geometry(rng, 12)
+    g = block_geometry(rng, 14)
     tensors, options = dict(g.inputs), dict(g.options)
     B, T, S, N = g.B, g.T, g.S, g.K
     n = sizes(rng, {B, T, S, N}, E=(1, 6), Rq=(1, 6))
@@ -127,7 +127,8 @@ def make_csa_indexer(rng):
             if rng.random() < 0.5:
                 give(rng, tensors, name, forward)
     plan = {"head_chunk": rng.randint(0, A + 1)} if rng.random() < 0.5 else {}
-    if rng.random() < 0.2 and options.get("grid") != "document" and not any(n.startswith("given") for n in tensors):
+    if rng.random() < 0.3 and not g.document_grid and g.causal and not sees_ahead(g) and \
+            not any(n.startswith("given.") for n in tensors):
         plan["step"] = rng.randint(0, S + 1)
     return options, plan, tensors
 

@@ -86,8 +86,8 @@ def put_layer_indexer(rng, tensors, options, E, n, taken):
 
 def make_csa_layer(rng):
     server = rng.random() < 0.25
-    kind = rng.choice(("csa", "csa", "csa", "csa", "csa", "hca", "hca", "window"))
-    g = window_geometry(rng, server) if kind == "window" else block_geometry(rng, 10, server)
+    kind = rng.choice(("csa",) * 6 + ("hca", "hca", "window"))
+    g = window_geometry(rng, server) if kind == "window" else block_geometry(rng, 13, server)
     tensors, options = dict(g.inputs), dict(g.options)
     B, T, S, N = g.B, g.T, g.S, g.K
     E = sizes(rng, {B, T, S, N}, E=(2, 6))["E"]
@@ -104,11 +104,11 @@ def make_csa_layer(rng):
     options["indexer"] = options["loss"] = None
     if has_indexer:
         A, _ = put_layer_indexer(rng, tensors, options, E, n, {B, T, S, N, E})
-        if not server and rng.random() < 0.75:
+        if not server and rng.random() < 0.8:
             options["loss"] = layer_loss(rng, options, S, N)
     if rng.random() < 0.3 and options["loss"] is None:
         del options["loss"]
-    if rng.random() < 0.3 and options["indexer"] is None:
+    if rng.random() < 0.3 and kind != "csa":
         del options["indexer"]
     if not server:
         cot(rng, tensors, "output", (B, T, E))
@@ -216,9 +216,9 @@ def documents_of(rng, P, padding, increasing):
 
 def make_csa_step(rng):
     tensors, options = {}, {}
-    kind = rng.choice(("csa", "csa", "csa", "csa", "hca", "hca", "window"))
+    kind = rng.choice(("csa",) * 5 + ("hca", "hca", "window"))
     B, L, m = rng.choice((1, 2, 3)), rng.choice((1, 1, 2, 3, 4, 6)), rng.choice((1, 2, 2, 3, 3, 4))
-    lengths = [rng.choice((0, 1, 2, 3, 4, 5, 6, 7)) for _ in range(B)]
+    lengths = [rng.choice((0, 1, 2, 3, 4, 5, 6, 7, 9, 11)) for _ in range(B)]
     P = max(lengths) + L + rng.choice((0, 0, 1, 3))
     E = sizes(rng, {B, L, P, m}, E=(2, 6))["E"]
     n = put_weights(rng, tensors, options, kind, m, E, {B, L, P, m})
