@@ -103,6 +103,8 @@ def check(case, result_path, digits=28.0, outputs=None, gradients=True, say=lamb
     with mpmath.workdps(60):
         for name in names:
             shape, want = result[name]
+            if shape is None:
+                continue  # what this output holds is left open
             worst, complaints = compare(name, shape, want, tensors)
             ok = worst >= digits
             say("%-4s %-18s %5.1f digits%s" % ("ok" if ok else "FAIL", name, worst,

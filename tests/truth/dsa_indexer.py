@@ -59,7 +59,7 @@ class Indexer:
 
     def score(self, b, t, s):
         if self.case.has("given.%sscores" % self.prefix):
-            return constant(self.case, "given.%sscores" % self.prefix, (b * self.rows.T + t) * self.rows.S + s)
+            return constant(self.case, "given.%sscores" % self.prefix, (b * self.rows.T + t) * self.rows.K + s)
         r = self.rows.token[t]
         q, k, w = self.index_q(b, r), self.index_k(b, s), self.index_w(b, r)
         return dot(w, [tape.relu(dot(q[a * self.e:(a + 1) * self.e], k)) for a in range(self.A)]) * self.factor
@@ -72,14 +72,14 @@ class Indexer:
             for t in range(rows.T):
                 seen = rows.visible(b, t) if rows.is_real(b, t) else []
                 z = {s: self.score(b, t, s) for s in seen}
-                scores += [z.get(s, -mpmath.inf) for s in range(rows.S)]
+                scores += [z.get(s, -mpmath.inf) for s in range(rows.K)]
                 order = sorted(seen, key=lambda s: (-value(z[s]), s))
                 best = order[:k]
                 chosen = set(best)
                 if self.o.get("tie", "lowest_index") == "threshold" and best:
                     chosen = {s for s in seen if value(z[s]) >= value(z[best[-1]])}
                 indices += best + [-1] * (k - len(best))
-                selected += [s in chosen for s in range(rows.S)]
+                selected += [s in chosen for s in range(rows.K)]
         return scores, indices, selected
 
     def outputs(self):
@@ -113,7 +113,7 @@ def dsa_indexer(case):
 
 def given_selection(case, prefix, rows, indices, selected):
     """Given indices or a given set in place of the computed ones; rows that are not real stay empty."""
-    T, S = rows.T, rows.S
+    T, S = rows.T, rows.K
     width = {"indices": len(indices) // (rows.B * T) if rows.B * T else 0, "selected": S}
     given = {n: case.value("given." + prefix + n) for n in width if case.has("given." + prefix + n)}
     if not given:

@@ -5,7 +5,7 @@ from case import BadCase, Case, Rows
 from dsa_indexer import INDEXER_WEIGHTS, Indexer, given_selection
 from mla import WEIGHTS, Projection, per_token, plain, seed_all
 from mla_attention import Attention
-from safetensors_io import Tensor
+from safetensors_io import Tensor, count
 from tape import Leaves, dot, value
 
 
@@ -105,7 +105,20 @@ def tokens_read(rows):
 def loss_stage(case, options, rows, projection, indexer, selected, result):
     """Runs the loss on numbers and sends its gradients into the indexer's rows."""
     B, T, S, H = rows.B, rows.T, rows.S, projection.H
-    width, A, e = projection.dn + projection.dr, indexer.A, indexer.e
+    width = projection.dn + projection.dr
+    row_cells = [(b, rows.token[t]) for b in range(B) for t in range(T)]
+    key_cells = [(b, s) for b in range(B) for s in range(S)]
+    inputs = {"in.query": ((B, T, H, width), projection.query, row_cells),
+              "in.key": ((B, S, H, width), projection.key, key_cells)}
+    options = {n: x for n, x in options.items() if n != "allow_full_selection"}
+    if "mask" in case.options:
+        options["mask"] = case.options["mask"]
+    run_loss(case, "dsa_indexer_loss", options, inputs, indexer, row_cells, key_cells, (B, T, S), selected, result)
+
+
+def run_loss(case, op, options, inputs, indexer, row_cells, key_cells, grid, selected, result):
+    """`inputs`: name -> (shape, make, cells); the indexer's own rows are added."""
+    (B, T, K), A, e = grid, indexer.A, indexer.e
     if float(options.get("coefficient", 1)) < 0:  # stage_routing: no loss is computed; 0 gives zeros
         return
     nan = float("nan")
@@ -119,28 +132,24 @@ def loss_stage(case, options, rows, projection, indexer, selected, result):
                 out += [nan] * inner
         return out
 
-    row_cells = [(b, rows.token[t]) for b in range(B) for t in range(T)]
-    key_cells = [(b, s) for b in range(B) for s in range(S)]
     tensors = {n: t for n, t in case.tensors.items() if n in (
         "in.row_index", "in.segment_ids", "in.positions", "in.cu_seqlens", "in.valid", "in.mask", "in.row_mask",
-        "given.log_mass", "given.head_sum", "given.target", "given.target.lo", "cot.loss", "given.log_mass.lo",
-        "given.head_sum.lo", "cot.loss.lo")}
+        "in.sink", "in.sink.lo", "given.log_mass", "given.head_sum", "given.target", "given.target.lo", "cot.loss",
+        "given.log_mass.lo", "given.head_sum.lo", "cot.loss.lo")}
     if "cot.loss" not in tensors:
         tensors["cot.loss"] = Tensor("F64", (), [0])
-    tensors.update({
-        "in.query": Tensor("F64", (B, T, H, width), numbers(projection.query, row_cells, H * width)),
-        "in.key": Tensor("F64", (B, S, H, width), numbers(projection.key, key_cells, H * width)),
-        "in.index_q": Tensor("F64", (B, T, A, e), numbers(indexer.index_q, row_cells, A * e)),
-        "in.index_k": Tensor("F64", (B, S, e), numbers(indexer.index_k, key_cells, e)),
-        "in.index_w": Tensor("F64", (B, T, A), numbers(indexer.index_w, row_cells, A))})
-    options = {n: x for n, x in options.items() if n != "allow_full_selection"}
-    if "mask" in case.options:
-        options["mask"] = case.options["mask"]
+    inputs = dict(inputs)
+    inputs.update({"in.index_q": ((B, T, A, e), indexer.index_q, row_cells),
+                   "in.index_k": ((B, K, e), indexer.index_k, key_cells),
+                   "in.index_w": ((B, T, A), indexer.index_w, row_cells)})
+    for name, (shape, make, cells) in inputs.items():
+        tensors[name] = Tensor("F64", shape, numbers(make, cells, count(shape[2:])))
+    options = dict(options)
     if "score_scale" in indexer.o:
         options.setdefault("score_scale", indexer.o["score_scale"])
     if options.get("sparse", False):
-        tensors["in.selected"] = Tensor("BOOL", (B, T, S), selected)
-    inner = losses.Loss(Case({"op": "dsa_indexer_loss", "options": options}, tensors)).run()
+        tensors["in.selected"] = Tensor("BOOL", grid, selected)
+    inner = losses.Loss(Case({"op": op, "options": options}, tensors)).run()
     for name in ("loss", "row_loss", "row_valid", "log_mass", "head_sum", "target", "student"):
         if "out." + name in inner:
             result["out." + name] = inner["out." + name]

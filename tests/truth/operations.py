@@ -1,6 +1,11 @@
 """Every operation the truth knows: OPERATIONS, ON_REQUEST, and evaluate(case)."""
 import mpmath
 
+import csa_attention
+import csa_compress
+import csa_indexer
+import csa_layer
+import csa_step
 import dsa_indexer
 import losses
 import mla
@@ -15,7 +20,9 @@ OPERATIONS.update({
     "linear": mla.linear, "rms_norm": mla.rms_norm, "layer_norm": mla.layer_norm, "rope": mla.rope,
     "mla_projection": mla.mla_projection, "dsa_indexer": dsa_indexer.dsa_indexer, "stage_routing": mla.stage_routing,
     "mla_attention": mla_attention.mla_attention, "merge_attention": mla_attention.merge_attention,
-    "mla_layer": mla_layer.mla_layer, "mla_step": mla_step.mla_step})
+    "mla_layer": mla_layer.mla_layer, "mla_step": mla_step.mla_step,
+    "csa_compress": csa_compress.csa_compress, "csa_indexer": csa_indexer.csa_indexer,
+    "csa_attention": csa_attention.csa_attention, "csa_layer": csa_layer.csa_layer, "csa_step": csa_step.csa_step})
 
 ON_REQUEST = {name: () for name in OPERATIONS}
 ON_REQUEST.update(losses.ON_REQUEST)
@@ -26,10 +33,15 @@ ON_REQUEST.update({
                   "indexer_scores", "indexer_indices", "indexer_selected", "row_loss", "row_valid", "log_mass",
                   "head_sum", "target", "student")})
 ON_REQUEST["mla_step"] = ON_REQUEST["mla_layer"]
+ON_REQUEST.update({
+    "csa_attention": ("max_logit",), "csa_indexer": ("scores", "selected"),
+    "csa_layer": tuple(n for n in ON_REQUEST["mla_layer"] if n not in ("key", "value", "kv_latent", "k_pe")) +
+    ("kv", "compressed")})
+ON_REQUEST["csa_step"] = ON_REQUEST["csa_layer"]
 
 INTEGERS = ("indices", "indexer_indices", "state.length", "state.positions", "state.segment_ids")
-FLAGS = ("selected", "row_valid", "indexer_selected", "computes_loss", "warm_up", "attends_all", "lm_loss")
-WITHOUT_GRADIENT = ("topk", "stage_routing", "mla_step")
+FLAGS = ("prior_present", "state.prior_present", "selected", "row_valid", "indexer_selected", "computes_loss", "warm_up", "attends_all", "lm_loss")
+WITHOUT_GRADIENT = ("topk", "stage_routing", "mla_step", "csa_step")
 
 
 def has_gradient(plumbline):
