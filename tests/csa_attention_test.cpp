@@ -41,7 +41,8 @@ TEST(CsaAttention, LseCountsTheSinkInEitherBase) {
 
 TEST(CsaAttention, TheWindowEndsAtTheRow) {
   const auto last = [](std::int64_t window, bool causal) {
-    return keys_of(counted(1, 1, 6, 0, {{"m", 7}, {"window", window}, {"mask", {{"causal", causal}}}}))[0];
+    return keys_of(
+        counted(1, 1, 6, 0, {{"m", 7}, {"window", window}, {"mask", {{"causal", causal}}}}))[0];
   };
   for (const bool causal : {true, false}) {  // windows stay as they are
     EXPECT_EQ(last(0, causal), Keys{});
@@ -76,10 +77,12 @@ TEST(CsaAttention, TheDocumentGridCutsInsideDocuments) {
 }
 
 TEST(CsaAttention, PaddingIsInNoWindowAndNoBlock) {
-  Problem p = counted(1, 6, 6, 3, {{"m", 2}, {"window", 4}, {"mask", {{"padding_segment", 9}, {"documents", false}}}});
+  Problem p =
+      counted(1, 6, 6, 3,
+              {{"m", 2}, {"window", 4}, {"mask", {{"padding_segment", 9}, {"documents", false}}}});
   put_in(p, "segment_ids", i32s({1, 6}, {1, 2, 9, 2, 2, 2}));
-  EXPECT_EQ(keys_of(p),
-            (std::vector<Keys>{{0}, {0, 1, 20}, {}, {0, 1, 3, 20}, {1, 3, 4, 20}, {3, 4, 5, 20, 22}}));
+  EXPECT_EQ(keys_of(p), (std::vector<Keys>{
+                            {0}, {0, 1, 20}, {}, {0, 1, 3, 20}, {1, 3, 4, 20}, {3, 4, 5, 20, 22}}));
   EXPECT_EQ(output(attend(p), "lse").high[2], -inf);
 }
 
@@ -209,10 +212,10 @@ Result measure(std::int64_t T, std::int64_t S, std::int64_t W, const Json& sched
   const auto fill = [](const Shape& shape) {
     return f64s(shape, Numbers(static_cast<std::size_t>(count_of(shape)), 0.5));
   };
-  Problem p = support::problem({{"m", m}, {"window", W}}, {{"query", fill({1, T, H, D})},
-                                                           {"kv", fill({1, S, D})},
-                                                           {"compressed", fill({1, N, D})}},
-                               {{"output", fill({1, T, H, D})}});
+  Problem p = support::problem(
+      {{"m", m}, {"window", W}},
+      {{"query", fill({1, T, H, D})}, {"kv", fill({1, S, D})}, {"compressed", fill({1, N, D})}},
+      {{"output", fill({1, T, H, D})}});
   std::vector<std::int32_t> index;
   for (std::int64_t t = 0; t < T; ++t) index.insert(index.end(), {1, -1, 0, 2});
   put_in(p, "indices", i32s({1, T, 4}, index));

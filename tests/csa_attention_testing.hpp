@@ -29,8 +29,8 @@ inline std::vector<Keys> keys_of(const Problem& problem) {
   const Value &out = output(result, "output"), &lse = output(result, "lse");
   std::vector<Keys> all;
   for (std::size_t row = 0; row < out.high.size(); ++row) {
-    const auto sum = static_cast<std::uint64_t>(std::llround(
-        out.high[row] * std::round(std::exp(lse.high[row]))));
+    const auto sum = static_cast<std::uint64_t>(
+        std::llround(out.high[row] * std::round(std::exp(lse.high[row]))));
     Keys keys;
     for (std::int64_t key = 0; key < 60; ++key) {
       if ((sum >> key & 1) != 0) keys.push_back(key);

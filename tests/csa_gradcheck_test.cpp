@@ -22,7 +22,8 @@ Problem attention(Json options, bool documents, bool indices) {
   const auto put = [&](const std::string& name, const Shape& shape) {
     support::put_in(problem, name, values(name, shape));
   };
-  put("query", {B, T, H, D}), put("kv", {B, S, D}), put("compressed", {B, S / m, D}), put("sink", {H});
+  put("query", {B, T, H, D}), put("kv", {B, S, D}), put("compressed", {B, S / m, D}),
+      put("sink", {H});
   support::put_cot(problem, "output", values("cot.output", {B, T, H, D}));
   support::put_cot(problem, "lse", values("cot.lse", {B, T, H}));
   if (documents) {
@@ -30,7 +31,8 @@ Problem attention(Json options, bool documents, bool indices) {
     support::put_in(problem, "positions", support::i32s({B, S}, {0, 1, 2, 3, 4, 0, 1, 2, 3}));
   }
   if (indices) {
-    support::put_in(problem, "indices", support::i32s({B, T, 2}, {0, -1, -1, 0, 1, 0, -1, -1, 2, -1, -1, 3, 3, 1}));
+    support::put_in(problem, "indices",
+                    support::i32s({B, T, 2}, {0, -1, -1, 0, 1, 0, -1, -1, 2, -1, -1, 3, 3, 1}));
   }
   return problem;
 }
@@ -51,7 +53,8 @@ TEST(Gradcheck, CsaAttentionOverAllBlocks) {
   expect_right(attention({{"window", 3}, {"softmax_scale", 0.5}}, false, false));
 }
 TEST(Gradcheck, CsaAttentionSelectedWithTheSinkInItsLse) {
-  expect_right(attention({{"window", 2}, {"lse_includes_sink", true}, {"lse_base", 2}}, true, true));
+  expect_right(
+      attention({{"window", 2}, {"lse_includes_sink", true}, {"lse_base", 2}}, true, true));
 }
 TEST(Gradcheck, CsaAttentionWithoutAWindow) {
   Problem problem = attention({{"window", 0}, {"lse_includes_sink", true}}, true, true);
@@ -60,7 +63,8 @@ TEST(Gradcheck, CsaAttentionWithoutAWindow) {
 }
 TEST(Gradcheck, CsaAttentionOfABlockNamedTwice) {
   Problem problem = attention({{"window", 1}, {"duplicates", "multiset"}}, false, false);
-  support::put_in(problem, "indices", support::i32s({1, 7, 3}, {0, 0, -1, 0, -1, 0, 1, 0, 1, 1, -1, 1, 2, 2, 2, 0, 0, 3, 3, 3, 3}));
+  support::put_in(problem, "indices", support::i32s({1, 7, 3}, {0, 0, -1, 0, -1, 0, 1, 0, 1, 1, -1,
+                                                                1, 2, 2,  2, 0,  0, 3, 3, 3, 3}));
   expect_right(problem);
 }
 

@@ -48,7 +48,8 @@ TEST(FieldFaultsCsa, A8_saved_tensors_of_an_empty_row_are_not_read) {
 }
 TEST(FieldFaultsCsa, A12_lse_of_an_empty_row_is_a_convention) {
   Problem p = empty_row();
-  for (const auto& [name, value] : {std::pair("-inf", -inf), std::pair("+inf", inf), std::pair("0", 0.0)}) {
+  for (const auto& [name, value] :
+       {std::pair("-inf", -inf), std::pair("+inf", inf), std::pair("0", 0.0)}) {
     p.options["empty_lse"] = name;
     expect_numbers(output(attend(p), "lse"), {value});
   }
@@ -115,7 +116,8 @@ TEST(FieldFaultsCsa, B10_visible_blocks_are_counted_per_token) {
   EXPECT_EQ(keys_of(counted(1, 2, 8, 2, {{"m", 4}, {"window", 0}})),
             (std::vector<Keys>{{20}, {20, 21}}));  // tokens 6 and 7
 }
-TEST(FieldFaultsCsa, B14_the_window_is_wired) {  // W = 2, v = (8, 0, 0, 0), row at token 3: 0 and not 2
+TEST(FieldFaultsCsa,
+     B14_the_window_is_wired) {  // W = 2, v = (8, 0, 0, 0), row at token 3: 0 and not 2
   Problem p = counted(1, 1, 4, 0, {{"m", 5}, {"window", 2}});
   put_in(p, "kv", f64s({1, 4, 1}, {8, 0, 0, 0}));
   EXPECT_EQ(out(p), Numbers{0});
