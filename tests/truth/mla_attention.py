@@ -42,7 +42,7 @@ def empty_lse(options, sink):
 
 def chosen_keys(case, rows, b, t):
     """Visible selected keys of a real row, key -> how often it counts."""
-    o, T, S = case.options, rows.T, rows.S
+    o, T, S = case.options, rows.T, rows.K
     seen = rows.visible(b, t)
     if case.has("in.selected") and case.has("in.indices"):
         raise BadCase("selected and indices")

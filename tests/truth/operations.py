@@ -1,6 +1,7 @@
 """Every operation the truth knows: OPERATIONS, ON_REQUEST, and evaluate(case)."""
 import mpmath
 
+import csa_attention
 import dsa_indexer
 import losses
 import mla
@@ -14,13 +15,14 @@ OPERATIONS = dict(losses.OPERATIONS)
 OPERATIONS.update({
     "linear": mla.linear, "rms_norm": mla.rms_norm, "layer_norm": mla.layer_norm, "rope": mla.rope,
     "mla_projection": mla.mla_projection, "dsa_indexer": dsa_indexer.dsa_indexer, "stage_routing": mla.stage_routing,
+    "csa_attention": csa_attention.csa_attention,
     "mla_attention": mla_attention.mla_attention, "merge_attention": mla_attention.merge_attention,
     "mla_layer": mla_layer.mla_layer, "mla_step": mla_step.mla_step})
 
 ON_REQUEST = {name: () for name in OPERATIONS}
 ON_REQUEST.update(losses.ON_REQUEST)
 ON_REQUEST.update({
-    "mla_attention": ("max_logit",), "dsa_indexer": ("scores", "selected"),
+    "csa_attention": ("max_logit",), "mla_attention": ("max_logit",), "dsa_indexer": ("scores", "selected"),
     "mla_layer": ("query", "key", "value", "q_latent", "kv_latent", "k_pe", "attention_output", "attention_lse",
                   "attention_max_logit", "indexer_index_q", "indexer_index_k", "indexer_index_w",
                   "indexer_scores", "indexer_indices", "indexer_selected", "row_loss", "row_valid", "log_mass",

@@ -11,12 +11,13 @@ import losses
 import mla_attention
 import safetensors_io as st
 from random_attention_cases import OPEN_QUESTIONS, lse_options, make_merge_attention, make_mla_attention, put_sink, small_geometry  # noqa: F401
+from random_csa_attention import make_csa_attention
 from random_inputs import Geometry, floats, poison, put, rows_of, sizes
 from random_mla_basics import (cot, evaluated, give, make_linear, make_mla_projection, make_norm, make_rope,
                                make_stage_routing, nonzero, put_projection, rope_options)
 from safetensors_io import Tensor
 
-OPS = (("mla_layer", 30), ("mla_attention", 30), ("dsa_indexer", 12), ("mla_projection", 10),
+OPS = (("mla_layer", 30), ("mla_attention", 30), ("csa_attention", 20), ("dsa_indexer", 12), ("mla_projection", 10),
        ("merge_attention", 8), ("mla_step", 12), ("rope", 6), ("linear", 4), ("rms_norm", 3), ("layer_norm", 3),
        ("stage_routing", 2))
 
@@ -295,7 +296,7 @@ def make_mla_step(rng):
 
 MAKERS = {"linear": make_linear, "rms_norm": lambda rng: make_norm(rng, False),
           "layer_norm": lambda rng: make_norm(rng, True), "rope": make_rope, "stage_routing": make_stage_routing,
-          "mla_projection": make_mla_projection, "mla_attention": make_mla_attention,
+          "mla_projection": make_mla_projection, "mla_attention": make_mla_attention, "csa_attention": make_csa_attention,
           "merge_attention": make_merge_attention, "dsa_indexer": make_dsa_indexer, "mla_layer": make_mla_layer, "mla_step": make_mla_step}
 
 
