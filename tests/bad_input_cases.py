@@ -178,6 +178,7 @@ RAW_INDEX = {"in.index_q": ([1, 3, 2, 2],), "in.index_w": ([1, 3, 2],)}
 ATTENTION = {"in.query": ([1, 3, 2, 4],), "in.key": ([1, 5, 1, 4],), "in.value": ([1, 5, 1, 3],)}
 TEACHER = {"in.query": ([1, 3, 2, 4],), "in.key": ([1, 5, 1, 4],)}
 BLOCK_TEACHER = {"in.scores": ([1, 4, 2],), "in.query": ([1, 4, 2, 4],), "in.compressed": ([1, 2, 4],)}
+BLOCK_ATTENTION = {"in.query": ([1, 4, 2, 4],), "in.kv": ([1, 4, 4],), "in.compressed": ([1, 2, 4],)}
 SLOTS = ("I32", [1, 3, 2], [0, 2, 3, -1, 1, 4])
 
 BASES = {
@@ -220,6 +221,12 @@ BASES = {
     "csa_indexer_loss joint": lambda: Case(
         "csa_indexer_loss", {"m": 2, "preset": "primus", "window": 2},
         {**BLOCK_TEACHER, "in.kv": ([1, 4, 4],), "in.sink": ([2],)}),
+    "csa_attention": lambda: Case("csa_attention", {"m": 2, "window": 2}, {**BLOCK_ATTENTION, "in.sink": ([2],)}),
+    "csa_attention indices": lambda: Case(
+        "csa_attention", {"m": 2, "window": 2},
+        {**BLOCK_ATTENTION, "in.indices": ("I32", [1, 4, 2], [-1, -1, 0, -1, -1, 0, 1, 0])}),
+    "csa_attention selected": lambda: Case(
+        "csa_attention", {"m": 2, "window": 2}, {**BLOCK_ATTENTION, "in.selected": ("BOOL", [1, 4, 2])}),
     "mla_layer": lambda: Case(
         "mla_layer", {**PROJECTION, "indexer": dict(INDEXER), "loss": {}},
         {"in.x": ([1, 4, 4],), **LATENT_WEIGHTS, **KV_WEIGHTS, "in.wo": ([2, 3, 4],),

@@ -1,11 +1,11 @@
 """Faults where nobody looks: each of these cases is fine."""
-from bad_input_cases import INF, NAN, all_of, metadata, option, poke, put
+from bad_input_cases import INF, NAN, all_of, fill, metadata, option, poke, put
 
 # For operations without a scalar loss: a cotangent in the shape of the base case's output.
 COTANGENTS = {
     "linear": ("cot.y", [3, 2, 4]), "rms_norm": ("cot.y", [3, 4]), "layer_norm": ("cot.y", [3, 4]),
     "rope": ("cot.y", [1, 3, 2, 4]), "mla_projection": ("cot.query", [1, 3, 2, 4]),
-    "mla_attention": ("cot.output", [1, 3, 2, 3]), "merge_attention": ("cot.output", [1, 3, 2, 3]),
+    "mla_attention": ("cot.output", [1, 3, 2, 3]), "csa_attention": ("cot.output", [1, 4, 2, 4]), "merge_attention": ("cot.output", [1, 3, 2, 3]),
     "indexer_scores": ("cot.scores", [1, 3, 4]), "dsa_indexer": ("cot.scores", [1, 4, 4]),
     "mla_layer": ("cot.output", [1, 4, 4]),
 }
@@ -72,6 +72,18 @@ ROWS = [("hidden", *row) for row in [
     ("a block that nobody sees", "csa_indexer_loss", "", hide_key([1, 4, 2], 0), poke("in.compressed", 0, NAN)),
     ("a query of an unreal row over blocks", "csa_indexer_loss", "",
      put("in.row_mask", "BOOL", [1, 4], [True, True, True, False]), poke("in.query", 24, NAN)),
+    ("a token before every window", "csa_attention", "",
+     put("in.row_mask", "BOOL", [1, 4], [False, False, False, True]), poke("in.kv", 0, NAN), poke("in.kv", 7, INF)),
+    ("window keys without a window", "csa_attention", "", option("window", 0), fill("in.kv", NAN)),
+    ("a block that nobody attends to", "csa_attention", "", hide_key([1, 4, 2], 0), poke("in.compressed", 0, NAN)),
+    ("a block outside every set", "csa_attention indices", "",
+     put("in.indices", "I32", [1, 4, 2], [-1, -1, -1, 1, -1, -1, 1, -1]), poke("in.compressed", 0, NAN)),
+    ("block indices of an unreal row", "csa_attention indices", "",
+     put("in.row_mask", "BOOL", [1, 4], [False, True, True, True]), poke("in.indices", 0, 99), poke("in.indices", 1, 99),
+     poke("in.query", 0, NAN), poke("in.kv", 0, 1.0)),
+    ("a token of padding in a window", "csa_attention", "", put("in.segment_ids", "I32", [1, 4], [0, 9, 0, 0]),
+     option("mask.padding_segment", 9), poke("in.kv", 4, NAN), poke("in.compressed", 0, NAN)),
+    ("infinite sinks beside a window", "csa_attention", "", poke("in.sink", 0, -INF), poke("in.sink", 1, INF)),
     ("a given index of an unreal row", "dsa_indexer", "", put("in.row_mask", "BOOL", [1, 4], [False, True, True, True]),
      put("given.indices", "I32", [1, 4, 2], [99, -9, 0, 1, 0, 1, 3, 0])),
     ("padding tokens of a layer", "mla_layer", "", put("in.segment_ids", "I32", [1, 4], [0, 0, 0, 9]),

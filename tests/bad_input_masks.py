@@ -4,7 +4,7 @@ from bad_input_cases import NAN, all_of, arguments, dtype, mentions, metadata, o
 # Operations whose base case has 3 rows at tokens 2, 3, 4 of 5.
 TOKENS = ("mla_attention", "topk", "dsa_indexer_loss")
 # Operations whose base case has 4 rows, 4 tokens and 2 blocks of 2.
-BLOCKS = ("topk blocks", "csa_indexer_loss")
+BLOCKS = ("topk blocks", "csa_indexer_loss", "csa_attention")
 
 
 def token_rows(base):

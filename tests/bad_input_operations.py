@@ -159,6 +159,37 @@ ATTENTION = [
      all_of(put("cot.output", [1, 3, 2, 3]), poke("cot.output", 0, NAN)), arguments("--grad")),
 ]
 
+BLOCK_ATTENTION = [
+    ("no m", "csa_attention", "option m", without_option("m")),
+    ("m 0", "csa_attention", "option m", option("m", 0)),
+    ("m < 0", "csa_attention", "option m", option("m", -2)),
+    ("no window", "csa_attention", "option window", without_option("window")),
+    ("window < 0", "csa_attention", "option window", option("window", -1)),
+    ("N other than the grid's", "csa_attention", "in.compressed", larger("in.compressed", 1)),
+    ("S other than the tokens'", "csa_attention", mentions("option S"), option("S", 6)),
+    ("selected beside indices", "csa_attention indices", "in.indices", put("in.selected", "BOOL", [1, 4, 2])),
+    ("an index beyond the blocks", "csa_attention indices", "in.indices[0, 1, 0]", poke("in.indices", 2, 2)),
+    ("an index below -1", "csa_attention indices", "in.indices[0, 0, 1]", poke("in.indices", 1, -2)),
+    ("a block named twice", "csa_attention indices", "in.indices[0, 3, 1]", poke("in.indices", 7, 1)),
+    ("a hidden block selected by index, strictly", "csa_attention indices", "in.indices[0, 1, 1]",
+     all_of(option("strict_selection", True), poke("in.indices", 3, 1))),
+    ("a hidden block selected by set, strictly", "csa_attention selected", "in.selected[0, 0, 0]",
+     option("strict_selection", True)),
+    ("a set over tokens", "csa_attention selected", "in.selected", put("in.selected", "BOOL", [1, 4, 4])),
+    ("a NaN in the window", "csa_attention", "in.kv[0, 0, 1]", poke("in.kv", 1, NAN)),
+    ("a NaN in a seen block", "csa_attention", "in.compressed[0, 0, 3]", poke("in.compressed", 3, NAN)),
+    ("an infinity in a selected block", "csa_attention selected", "in.compressed[0, 1, 0]",
+     poke("in.compressed", 4, -INF)),
+    ("window keys of another width", "csa_attention", "in.kv", larger("in.kv")),
+    ("a sink of another head count", "csa_attention", "in.sink", larger("in.sink")),
+    ("a NaN sink", "csa_attention", "in.sink", poke("in.sink", 1, NAN)),
+    ("a given lse that is NaN", "csa_attention", "given.lse",
+     all_of(put("given.lse", "F32", [1, 4, 2], [NAN] * 8), put("cot.output", [1, 4, 2, 4])), arguments("--grad")),
+    ("a gradient without a cotangent", "csa_attention", "cot.output", arguments("--grad")),
+    ("a cotangent of another shape", "csa_attention", "cot.output", put("cot.output", [1, 4, 2, 3]), arguments("--grad")),
+    ("a schedule of the latent form", "csa_attention", "schedule.absorbed", metadata("schedule", {"absorbed": True})),
+]
+
 MERGE = [
     ("an empty lse of 0", "merge_attention", "option empty_lse", option("empty_lse", "0")),
     ("parts that disagree in number", "merge_attention", "in.lse", larger("in.lse", 0)),
@@ -342,4 +373,4 @@ ROUTING = [
 ]
 
 ROWS = [("operations", *row) for row in
-        LINEAR + NORMS + ROTARY + PROJECTION + ATTENTION + MERGE + SCORES + TOPK + INDEXER + LOSSES + LAYER + STEP + ROUTING]
+        LINEAR + NORMS + ROTARY + PROJECTION + ATTENTION + BLOCK_ATTENTION + MERGE + SCORES + TOPK + INDEXER + LOSSES + LAYER + STEP + ROUTING]

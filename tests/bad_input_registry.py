@@ -10,7 +10,7 @@ WRONG = {"bool": 1, "integer": 1.5, "number": "1", "choice": "nonsense", "mode":
 MASK_INPUTS = ("row_index", "segment_ids", "positions", "cu_seqlens", "valid", "mask", "row_mask")
 # Tensors whose infinities are values: sinks, and scores that are only ranked.
 INFINITE = {("mla_attention", "in.sink"), ("merge_attention", "in.sink"), ("csa_indexer_loss", "in.sink"),
-            ("topk", "in.scores")}
+            ("csa_attention", "in.sink"), ("topk", "in.scores")}
 # NaN too: ranked last unless option nan says otherwise.
 NOT_A_NUMBER = {("topk", "in.scores")}
 
@@ -21,7 +21,8 @@ FREE = {("rope", "in.x"), ("mla_attention", "in.value"), ("merge_attention", "in
 # Tensors of the base cases that may as well be absent.
 OPTIONAL = {("linear", "in.bias"), ("rms_norm", "in.weight"), ("layer_norm", "in.weight"), ("layer_norm", "in.bias"),
             ("rope", "in.positions"), ("mla_attention", "in.sink"), ("mla_attention", "in.indices"),
-            ("mla_attention", "in.selected"), ("merge_attention", "in.sink"), ("csa_indexer_loss", "in.sink")}
+            ("mla_attention", "in.selected"), ("merge_attention", "in.sink"), ("csa_indexer_loss", "in.sink"),
+            ("csa_attention", "in.sink"), ("csa_attention", "in.indices"), ("csa_attention", "in.selected")}
 # Elements that are read, of tensors whose last one is not: a state beyond its length.
 READ = {"in.state.kv_latent": 5, "in.state.k_pe": 3, "in.state.indexer_index_k": 7}
 ANY_RANK = {("rms_norm", "in.x"), ("layer_norm", "in.x")}

@@ -34,7 +34,8 @@ struct Inputs {
 
   template <class Visitor> void fields(Visitor& v) {
     v.required_differentiable("query", query, "B T H D", "queries");
-    v.required_differentiable("kv", kv, "B S D", "tokens of the window, each its key and its value");
+    v.required_differentiable("kv", kv, "B S D",
+                              "tokens of the window, each its key and its value");
     v.required_differentiable("compressed", compressed, "B N D",
                               "compressed blocks, each its key and its value");
     v.booleans("selected", selected, "B T N",
@@ -85,7 +86,8 @@ struct Op {
   static constexpr std::string_view summary =
       "softmax attention over a window of tokens, selected compressed blocks and a sink";
   static constexpr std::string_view formula =
-      "output = sum_s p_s kv_s over window and blocks,  p_s = exp(c_s - ln(sum exp c + exp sink)),  "
+      "output = sum_s p_s kv_s over window and blocks,  p_s = exp(c_s - ln(sum exp c + exp sink)), "
+      " "
       "c_s = softmax_scale q . kv_s";
   static constexpr std::string_view honours[] = {"head_chunk", "key_block"};
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);

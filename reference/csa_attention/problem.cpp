@@ -59,8 +59,7 @@ template <class T> Outputs<T> Problem<T>::forward(const Run& run) const {
   return {attention::forward(setting, run)};
 }
 
-template <class T>
-Gradients<T> Problem<T>::backward(const Run& run, const Cotangents& cotangents) {
+template <class T> Gradients<T> Problem<T>::backward(const Run& run, const Cotangents& cotangents) {
   if (cotangents.output.given()) sizes.unify(cotangents.output, "B T H D");
   if (cotangents.lse.given()) sizes.unify(cotangents.lse, "B T H");
   Gradients<T> grad;
