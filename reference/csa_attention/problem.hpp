@@ -1,7 +1,8 @@
 // reference/csa_attention/problem.hpp
 //
 // What forward and backward share before the first row: who sees what, and where keys lie. A layer makes one of its
-// own arrays as views. Without option m there are no blocks, and compressed may be absent: a layer's window alone.
+// own arrays as views; arrays and options outlive the problem. Without option m there are no blocks, and compressed
+// may be absent: a layer's window alone.
 #pragma once
 #include "reference/attention/selection.hpp"
 #include "reference/csa_attention/csa_attention.hpp"
