@@ -41,12 +41,12 @@ template <class T> Tokens<T>::Tokens(const Inputs& in, const Options& options, R
 
   RowNotes notes = visibility_->notes(RowNote::unread);
   compressor_->mark_read(seen_, notes);
-  const auto unread = std::make_shared<const RowNotes>(notes);
   std::replace(notes.begin(), notes.end(), RowNote::unread, otherwise);
   if (!in.x.notes) in_.x.notes = std::make_shared<const RowNotes>(std::move(notes));
   if (in_.q_latent.dtype != Dtype::working)
-    in_.q_latent.notes = in_.x.notes;  // a layer made it, of blank tokens too
-  in_.given.index_q.notes = in_.given.index_w.notes = unread;
+    in_.q_latent.notes = std::make_shared<const RowNotes>(visibility_->row_notes(otherwise));
+  in_.given.index_q.notes = in_.given.index_w.notes =
+      std::make_shared<const RowNotes>(visibility_->row_notes(RowNote::unread));
   RowNotes of_blocks(seen_.size(), RowNote::unread);
   for (std::size_t i = 0; i < seen_.size(); ++i) {
     if (seen_[i] != 0) of_blocks[i] = RowNote::as_stored;

@@ -39,10 +39,10 @@ template <class T> Tokens<T>::Tokens(const Inputs& in, const Options& options, R
   rotation_.emplace(options.rope, sizes_["e"], where + "rope");
   if (!in.x.notes) in_.x.notes = std::make_shared<const RowNotes>(visibility_->notes(otherwise));
   if (in_.q_latent.dtype != Dtype::working)
-    in_.q_latent.notes = in_.x.notes;  // a layer made it, of blank tokens too
-  const auto unread = std::make_shared<const RowNotes>(visibility_->notes(RowNote::unread));
-  for (StoredTensor* given : {&in_.given.index_q, &in_.given.index_k, &in_.given.index_w})
-    given->notes = unread;
+    in_.q_latent.notes = std::make_shared<const RowNotes>(visibility_->row_notes(otherwise));
+  in_.given.index_k.notes = std::make_shared<const RowNotes>(visibility_->notes(RowNote::unread));
+  in_.given.index_q.notes = in_.given.index_w.notes =
+      std::make_shared<const RowNotes>(visibility_->row_notes(RowNote::unread));
   to_q_.emplace(in_.wq_b, no_bias_, columns_of(in_.wq_b, std::nullopt, ""));
   to_k_.emplace(in_.wk, no_bias_, columns_of(in_.wk, std::nullopt, ""));
   to_w_.emplace(in_.weights_proj, no_bias_, columns_of(in_.weights_proj, std::nullopt, ""));

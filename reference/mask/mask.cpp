@@ -264,4 +264,14 @@ RowNotes Visibility::notes(RowNote otherwise, std::int64_t window_width) const {
   return notes;
 }
 
+RowNotes Visibility::row_notes(RowNote otherwise) const {
+  RowNotes notes(static_cast<std::size_t>(batch_ * tokens_), otherwise);
+  for (std::int64_t b = 0; b < batch_; ++b) {
+    for (std::int64_t t = 0; t < rows_; ++t) {
+      if (real(b, t)) notes[at(b, row_token(t))] = RowNote::as_stored;
+    }
+  }
+  return notes;
+}
+
 }  // namespace plumbline

@@ -95,6 +95,8 @@ class Visibility {
   // Tokens that some real row reads: where it stands, visible keys (or those of visible blocks), its window.
   // The others have the note `otherwise`. Without a window, window_width is 0.
   RowNotes notes(RowNote otherwise, std::int64_t window_width = 0) const;
+  // Tokens at which a real row stands: what a query is made of.
+  RowNotes row_notes(RowNote otherwise) const;
 
  private:
   std::size_t at(std::int64_t b, std::int64_t s) const {

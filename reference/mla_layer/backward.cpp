@@ -27,7 +27,7 @@ template <class T> Gradients<T> Layer<T>::backward(const Cotangents& cotangents)
   Sizes sizes = sizes_;
   Cotangents named = cotangents;
   sizes.unify_all(named);
-  note_given(notes_);
+  note_inputs(false);
   project();
   index();
   attend();

@@ -83,11 +83,8 @@ template <class T> Layer<T>::Layer(const Inputs& in, const Options& options, con
   at.shape = {sizes_["B"], sizes_["S"]};
   at.stride = row_major(at.shape);
   at.present = true;
-  if (!in.projection.x.notes)
-    in_.projection.x.notes = notes_;  // a call over caches says itself what it reads
-  RowNotes unread = *notes_;
-  std::replace(unread.begin(), unread.end(), RowNote::blank, RowNote::unread);
-  note_given(std::make_shared<const RowNotes>(std::move(unread)));
+  says_notes_ = in.projection.x.notes != nullptr;  // a call over caches says itself what it reads
+  note_inputs(true);
   projection_.emplace(in_.projection, options.projection, run.schedule.sliced);
 
   if (options.indexer) {
@@ -129,12 +126,25 @@ template <class T> typename Layer<T>::Runs Layer<T>::runs_of(bool rows_only) con
   return runs;
 }
 
-template <class T> void Layer<T>::note_given(const std::shared_ptr<const RowNotes>& notes) {
-  for (StoredTensor* given :
-       {&in_.projection.given_q_latent, &in_.projection.given_kv_latent, &in_.projection.given_k_pe,
-        &in_.given_query, &in_.given_key, &in_.given_value}) {
-    given->notes = notes;
+// Padding is read as zeros. What no row reads is computed only for outputs that restate tokens, from what is stored: a
+// NaN there is nobody's error, and on the way back it is not there.
+template <class T> void Layer<T>::note_inputs(bool forward) {
+  const RowNote otherwise = forward ? RowNote::unread : RowNote::blank;
+  RowNotes notes = *notes_;
+  for (std::size_t i = 0; i < notes.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i), tokens = visibility_->tokens();
+    if (notes[i] == RowNote::blank && !visibility_->padding(at / tokens, at % tokens))
+      notes[i] = otherwise;
   }
+  const auto of_keys = std::make_shared<const RowNotes>(std::move(notes)),
+             of_rows = std::make_shared<const RowNotes>(visibility_->row_notes(otherwise));
+  if (!says_notes_) in_.projection.x.notes = of_keys;
+  for (StoredTensor* given : {&in_.projection.given_kv_latent, &in_.projection.given_k_pe,
+                              &in_.given_key, &in_.given_value}) {
+    given->notes = of_keys;
+  }
+  for (StoredTensor* given : {&in_.projection.given_q_latent, &in_.given_query})
+    given->notes = of_rows;
 }
 
 template <class T> void Layer<T>::gather_rows(const Array<T>& tokens, Array<T>& rows) const {

@@ -34,8 +34,7 @@ template <class T> class Layer {
     return !run_.schedule.absorbed || takes_loss() || wants("key") || wants("value");
   }
 
-  // How given stages are read at tokens that no real row reads: as they are going forward, as zeros on the way back.
-  void note_given(const std::shared_ptr<const RowNotes>& notes);
+  void note_inputs(bool forward);
   void project();       // latents, queries, keys, values
   void index();         // the indexer's tokens and its selection
   void attend();        // attention
@@ -54,6 +53,7 @@ template <class T> class Layer {
   Run run_;
   Sizes sizes_;
   std::optional<Visibility> visibility_;
+  bool says_notes_ = false;
   std::shared_ptr<const RowNotes> notes_;
   std::shared_ptr<const std::vector<std::int32_t>> positions_;
   std::optional<mla_projection::Projection<T>> projection_;
