@@ -8,25 +8,6 @@ namespace {
 
 std::size_t place(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// Where one compressor stands in a sequence whose new tokens begin at `before`.
-struct Entering {
-  std::int64_t before, m;
-  const std::vector<std::int32_t>&positions, &segments;  // of all tokens, the new ones too
-  bool prior_present;
-
-  std::int64_t blocks() const { return before / m; }
-  std::int64_t begin() const { return blocks() * m; }  // the first token of the partial block
-  std::int64_t end() const { return static_cast<std::int64_t>(positions.size()); }
-  // The last block of an earlier call stands in lane A of the first of this one.
-  bool follows(csa_compress::Boundary boundary) const {
-    if (!prior_present || blocks() == 0) return false;
-    const std::size_t first = place(begin()), last = place(begin() - m);
-    return boundary == csa_compress::Boundary::positions
-               ? std::int64_t{positions[first]} == std::int64_t{positions[last]} + m
-               : segments[first] == segments[last];
-  }
-};
-
 template <class T> std::span<T> rows_of(Array<T>& array, std::int64_t first, std::int64_t count) {
   return array.row({0, first}, count * array.shape[2]);
 }

@@ -25,6 +25,26 @@ template <class T> struct State {  // of one sequence
   std::vector<std::int32_t> positions, segments;  // length of them
 };
 
+// Where one compressor stands in a sequence whose new tokens begin at `before`.
+struct Entering {
+  std::int64_t before, m;
+  const std::vector<std::int32_t>&positions, &segments;  // of all tokens, the new ones too
+  bool prior_present;
+
+  std::int64_t blocks() const { return before / m; }
+  std::int64_t begin() const { return blocks() * m; }  // the first token of the partial block
+  std::int64_t end() const { return static_cast<std::int64_t>(positions.size()); }
+  // The last block of an earlier call stands in lane A of the first of this one.
+  bool follows(csa_compress::Boundary boundary) const {
+    if (!prior_present || blocks() == 0 || begin() >= end()) return false;
+    const auto first = static_cast<std::size_t>(begin()),
+               last = static_cast<std::size_t>(begin() - m);
+    return boundary == csa_compress::Boundary::positions
+               ? std::int64_t{positions[first]} == std::int64_t{positions[last]} + m
+               : segments[first] == segments[last];
+  }
+};
+
 // An empty state with room for `capacity` tokens.
 template <class T>
 State<T> empty_state(const Sizes& sizes, const Options& options, std::int64_t capacity);

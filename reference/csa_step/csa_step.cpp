@@ -89,40 +89,101 @@ Sizes checked(const Inputs& in, const csa_layer::Options& options) {
   return sizes;
 }
 
-template <class T>
-void read_rows(const StoredTensor& from, std::int64_t b, std::int64_t count, Array<T>& to) {
-  const std::int64_t width = to.shape[2];
-  for (std::int64_t i = 0; i < count; ++i) fetch<T>(from, {b, i}, to.row({0, i}, width));
+// What the new rows read of the state. The rest (tokens out of every window, blocks of another document, a prior that
+// another document's block left) may hold anything.
+struct Reading {
+  std::vector<char> kv, blocks;  // old tokens, old blocks
+  bool partial = false;  // some row sees the block that the partial tokens begin, or the next
+  bool first = false;    // some row sees the first
+};
+
+Reading reading_of(const csa_layer::Options& options, const std::vector<std::int32_t>& positions,
+                   const std::vector<std::int32_t>& segments, std::int64_t before) {
+  const auto all = static_cast<std::int64_t>(positions.size());
+  std::vector<std::int32_t> standing;
+  for (std::int64_t s = before; s < all; ++s) standing.push_back(static_cast<std::int32_t>(s));
+  MaskInputs mask;
+  mask.positions = layer::row_of_integers(positions, "positions");
+  mask.segment_ids = layer::row_of_integers(segments, "segment_ids");
+  mask.row_index = layer::row_of_integers(standing, "row_index");
+  mask.row_index.shape = {all - before};
+  mask.row_index.stride = {1};
+  Reading reading;
+  reading.kv.resize(place(before), 0);
+  const auto look = [&](const MaskOptions& rules) {
+    Sizes sizes;
+    sizes.set("B", 1, "");
+    sizes.set("S", all, "");
+    sizes.set("T", all - before, "");
+    const Visibility seen(rules, mask, sizes, csa_layer::blocks_of(options));
+    for (std::int64_t t = 0; t < seen.rows(); ++t) {
+      if (!seen.real(0, t)) continue;
+      for (const std::int64_t s : seen.window(0, t, *options.window)) {
+        if (s < before) reading.kv[place(s)] = 1;
+      }
+    }
+    if (!options.blocks()) return;
+    const std::size_t old = place(before / *options.m);
+    reading.blocks.resize(old, 0);
+    const std::vector<char> blocks = csa_compress::seen_blocks(seen);
+    for (std::size_t j = 0; j < blocks.size(); ++j) {
+      if (blocks[j] == 0) continue;
+      if (j < old) reading.blocks[j] = 1;
+      reading.first = reading.first || j == old;
+      reading.partial = reading.partial || j == old || j == old + 1;
+    }
+  };
+  look(options.mask);
+  if (options.indexer) look(csa_layer::indexer_options(options).mask);
+  return reading;
 }
 
-// What is stored of one sequence, up to its length. What no new row reads (tokens out of every window, blocks of
-// another document) may hold anything.
+// Rows [0, count) of one sequence; one that nobody reads may be anything.
+template <class T, class Read> void read_rows(const StoredTensor& from, std::int64_t b,
+                                              std::int64_t count, Read read, Array<T>& to) {
+  StoredTensor unread = from;
+  unread.nonfinite = NonFinite::allow;
+  for (std::int64_t i = 0; i < count; ++i)
+    fetch<T>(read(i) ? from : unread, {b, i}, to.row({0, i}, to.shape[2]));
+}
+
+// What is stored of one sequence, up to its length. options: with documents said.
 template <class T> csa_layer::State<T> state_of(const Inputs& in, const csa_layer::Options& options,
-                                                const Sizes& sizes, std::int64_t b) {
+                                                const Sizes& sizes, std::int64_t b,
+                                                const layer::NewTokens& now) {
   auto state = csa_layer::empty_state<T>(sizes, options, sizes["P"]);
   state.length = integer_at(in.length, {b});
   for (std::int64_t s = 0; s < state.length; ++s) {
     state.positions.push_back(static_cast<std::int32_t>(integer_at(in.old_positions, {b, s})));
     state.segments.push_back(static_cast<std::int32_t>(integer_at(in.old_segments, {b, s})));
   }
-  const auto loosely = [](StoredTensor tensor) {  // checked where a row reads it
-    tensor.nonfinite = NonFinite::allow;
-    return tensor;
-  };
-  read_rows(loosely(in.kv), b, state.length, state.kv);
+  std::vector<std::int32_t> positions = state.positions, segments = state.segments;
+  positions.insert(positions.end(), now.positions.begin(), now.positions.end());
+  segments.insert(segments.end(), now.segments.begin(), now.segments.end());
+  const Reading reading = reading_of(options, positions, segments, state.length);
+  read_rows(
+      in.kv, b, state.length, [&](std::int64_t s) { return reading.kv[place(s)] != 0; }, state.kv);
   if (!options.blocks()) return state;
-  const std::int64_t blocks = state.length / *options.m, partial = state.length % *options.m;
+  const std::int64_t m = *options.m;
   state.prior_present = in.prior_present.given() && boolean_at(in.prior_present, {b});
-  const auto read = [&](const PoolInputs& from, csa_layer::Pool<T>& to) {
-    read_rows(loosely(from.blocks), b, blocks, to.blocks);
-    read_rows(loosely(from.partial_kv), b, partial, to.partial_kv);
-    read_rows(loosely(from.partial_gate), b, partial, to.partial_gate);
+  const auto read = [&](const PoolInputs& from, csa_compress::Boundary boundary,
+                        csa_layer::Pool<T>& to) {
+    const csa_layer::Entering where{state.length, m, positions, segments, state.prior_present};
+    const bool prior = reading.first && where.follows(boundary);
+    const auto partial = [&](std::int64_t) { return reading.partial; };
+    const auto before = [&](std::int64_t) { return prior; };
+    read_rows(
+        from.blocks, b, state.length / m,
+        [&](std::int64_t j) { return reading.blocks[place(j)] != 0; }, to.blocks);
+    read_rows(from.partial_kv, b, state.length % m, partial, to.partial_kv);
+    read_rows(from.partial_gate, b, state.length % m, partial, to.partial_gate);
     if (!state.prior_present) return;
-    read_rows(loosely(from.prior_kv), b, *options.m, to.prior_kv);
-    read_rows(loosely(from.prior_gate), b, *options.m, to.prior_gate);
+    read_rows(from.prior_kv, b, m, before, to.prior_kv);
+    read_rows(from.prior_gate, b, m, before, to.prior_gate);
   };
-  read(in.pool, state.pool);
-  if (options.indexer) read(in.indexer, state.indexer);
+  read(in.pool, options.boundary, state.pool);
+  if (options.indexer)
+    read(in.indexer, csa_layer::indexer_options(options).boundary, state.indexer);
   return state;
 }
 
@@ -177,8 +238,7 @@ Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run)
   std::vector<std::int64_t> rows(place(fresh));
   for (std::int64_t i = 0; i < fresh; ++i) rows[place(i)] = i;
   for (std::int64_t b = 0; b < batch; ++b) {
-    auto state = state_of<T>(in, options, sizes, b);
-    const std::int64_t before = state.length;
+    const std::int64_t before = integer_at(in.length, {b});
     layer::NewTokens now;
     now.x = at_rows(at_first(in.layer.x, b), 0, fresh);
     for (std::int64_t i = 0; i < fresh; ++i) {
@@ -187,6 +247,7 @@ Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run)
       now.segments.push_back(static_cast<std::int32_t>(
           in.segment_ids.given() ? integer_at(in.segment_ids, {b, i}) : 0));
     }
+    auto state = state_of<T>(in, inner, sizes, b, now);
     if (fresh > 0) {
       auto part = csa_layer::advance<T>(in.layer, inner, run, now, {}, state);
       layer::place_outputs<T>(part, out.layer, {b, rows, 0, before});
