@@ -244,6 +244,63 @@ TEST(CsaCompress, Errors) {
   expect_error("csa_compress", two, "option grid", "B = 1");
 }
 
+// ---- mistakes seen in the field -------------------------------------------------------------------
+
+Problem two_documents(Json more) {  // of four tokens; lane A is 8, lane B is 0
+  Json options = {{"m", 4}, {"norm", false}};
+  options.update(more);
+  Numbers kv;
+  for (int s = 0; s < 8; ++s) kv.push_back(8), kv.push_back(0);
+  return support::problem(options, {{"kv", f64s({1, 8, 2}, kv)},
+                                    {"gate", f64s({1, 8, 2}, Numbers(16))},
+                                    {"segment_ids", i32s({1, 8}, {1, 1, 1, 1, 2, 2, 2, 2})}});
+}
+
+TEST(CsaCompress, I2_LaneAStopsAtADocumentsStart) {
+  Problem restart = two_documents(Json::object());
+  EXPECT_EQ(output(run("csa_compress", restart), "compressed").high[1], 4) << "positions go on";
+  support::put_in(restart, "positions", i32s({1, 8}, {0, 1, 2, 3, 0, 1, 2, 3}));
+  expect_near(output(run("csa_compress", restart), "compressed"), {0, 0}, 0);
+  for (const auto& [key, value] : {std::pair("boundary", "segments"), {"grid", "document"}}) {
+    expect_near(output(run("csa_compress", two_documents({{key, value}})), "compressed"), {0, 0},
+                0);
+  }
+}
+
+TEST(CsaCompress, H5_BlocksTurnAtTheirFirstToken) {
+  Numbers kv;
+  for (int s = 0; s < 8; ++s) kv.push_back(1), kv.push_back(0);
+  const Problem problem = support::problem(
+      {{"m", 4}, {"overlap", false}, {"norm", false}, {"rope", {{"theta", 160000.0}, {"dim", 2}}}},
+      {{"kv", f64s({1, 8, 2}, kv)}, {"gate", f64s({1, 8, 2}, Numbers(16))}});
+  expect_near(output(run("csa_compress", problem), "compressed"),
+              {1, 0, std::cos(4.0), std::sin(4.0)});
+}
+
+TEST(CsaCompress, I8_ABlockPoolsTwiceItsTokens) {
+  Numbers kv;  // token s has the bit s, in lane A for tokens 0 to 3, in lane B for 4 to 7
+  for (int s = 0; s < 8; ++s) {
+    kv.push_back(s < 4 ? std::ldexp(1.0, s) : 0);
+    kv.push_back(s < 4 ? 0 : std::ldexp(1.0, s));
+  }
+  const Problem problem =
+      support::problem({{"m", 4}, {"norm", false}},
+                       {{"kv", f64s({1, 8, 2}, kv)}, {"gate", f64s({1, 8, 2}, Numbers(16))}});
+  expect_near(output(run("csa_compress", problem), "compressed"), {0, 255.0 / 8}, 0);
+}
+
+// A framework guesses that a prior of zeros is none; another hands on gates with the bias already added.
+TEST(CsaCompress, APriorOfZerosIsAPrior) {
+  Problem problem =
+      support::problem({{"m", 1}, {"norm", false}}, {{"kv", f64s({2, 1, 2}, {0, 4, 0, 4})},
+                                                     {"gate", f64s({2, 1, 2}, Numbers(4))},
+                                                     {"position_bias", f64s({1, 2}, {ln3, 0})},
+                                                     {"prior_kv", f64s({2, 1, 2}, Numbers(4))},
+                                                     {"prior_gate", f64s({2, 1, 2}, Numbers(4))},
+                                                     {"prior_present", bools({2}, "10")}});
+  expect_near(output(run("csa_compress", problem), "compressed"), {1, 4});
+}
+
 // Rows of kv and gate converted, logits, bytes: as the page states them.
 TEST(CsaCompress, WorkUnderStep) {
   for (const auto& [m, tokens, width] :
