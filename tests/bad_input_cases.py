@@ -209,6 +209,16 @@ BASES = {
     "dsa_indexer": lambda: Case("dsa_indexer", dict(INDEXER),
                                 {"in.x": ([1, 4, 4],), "in.q_latent": ([1, 4, 3],),
                                  **{"in." + name: what for name, what in INDEX_WEIGHTS.items()}}),
+    "csa_compress": lambda: Case(
+        "csa_compress", {"m": 2, "rope": ROPE},
+        {"in.kv": ([1, 4, 8],), "in.gate": ([1, 4, 8],), "in.position_bias": ([2, 8],), "in.norm_weight": ([4],),
+         "in.prior_kv": ([1, 2, 8],), "in.prior_gate": ([1, 2, 8],), "in.prior_present": ("BOOL", [1])}),
+    "csa_compress plain": lambda: Case("csa_compress", {"m": 2}, {"in.kv": ([1, 5, 4],), "in.gate": ([1, 5, 4],)}),
+    "csa_indexer": lambda: Case(
+        "csa_indexer", {**INDEXER, "m": 2},
+        {"in.x": ([1, 4, 4],), "in.q_latent": ([1, 4, 3],), "in.q_proj": ([3, 2, 4],), "in.kv_proj": ([4, 8],),
+         "in.gate_proj": ([4, 8],), "in.position_bias": ([2, 8],), "in.kv_norm_weight": ([4],),
+         "in.weights_proj": ([4, 2],)}),
     "dsa_indexer_loss": lambda: Case("dsa_indexer_loss", {}, {"in.scores": ([1, 3, 5],), **TEACHER}),
     "dsa_indexer_loss raw": lambda: Case("dsa_indexer_loss", {},
                                          {**RAW_INDEX, "in.index_k": ([1, 5, 2],), **TEACHER}),

@@ -7,14 +7,15 @@ COTANGENTS = {
     "rope": ("cot.y", [1, 3, 2, 4]), "mla_projection": ("cot.query", [1, 3, 2, 4]),
     "mla_attention": ("cot.output", [1, 3, 2, 3]), "csa_attention": ("cot.output", [1, 4, 2, 4]), "merge_attention": ("cot.output", [1, 3, 2, 3]),
     "indexer_scores": ("cot.scores", [1, 3, 4]), "dsa_indexer": ("cot.scores", [1, 4, 4]),
-    "mla_layer": ("cot.output", [1, 4, 4]),
+    "mla_layer": ("cot.output", [1, 4, 4]), "csa_indexer": ("cot.scores", [1, 4, 2]),
+    "csa_compress": ("cot.compressed", [1, 2, 4]), "csa_compress plain": ("cot.compressed", [1, 2, 2]),
 }
 # Operations that have no gradient.
 FORWARD = ("topk", "stage_routing", "mla_step")
 
 
 def with_cotangent(name, case):
-    cotangent = COTANGENTS.get(name.split()[0])
+    cotangent = COTANGENTS.get(name, COTANGENTS.get(name.split()[0]))
     if cotangent:
         case.put(*cotangent)
     return case
@@ -84,6 +85,19 @@ ROWS = [("hidden", *row) for row in [
     ("a token of padding in a window", "csa_attention", "", put("in.segment_ids", "I32", [1, 4], [0, 9, 0, 0]),
      option("mask.padding_segment", 9), poke("in.kv", 4, NAN), poke("in.compressed", 0, NAN)),
     ("infinite sinks beside a window", "csa_attention", "", poke("in.sink", 0, -INF), poke("in.sink", 1, INF)),
+    ("a token of no block", "csa_compress plain", "", poke("in.kv", 16, NAN), poke("in.gate", 19, INF)),
+    ("a prior that is not there", "csa_compress", "", put("in.prior_present", "BOOL", [1], [False]),
+     poke("in.prior_kv", 0, NAN), poke("in.prior_gate", 5, INF)),
+    ("a flag without a prior", "csa_compress plain", "", put("in.prior_present", "BOOL", [1], [False])),
+    ("a rest on the document grid", "csa_compress plain", "", option("grid", "document"),
+     put("in.segment_ids", "I32", [1, 5], [0, 0, 0, 2, 2]), poke("in.kv", 8, NAN)),
+    ("padding on the document grid", "csa_compress plain", "",
+     all_of(option("grid", "document"), option("mask.padding_segment", 9)),
+     put("in.segment_ids", "I32", [1, 5], [9, 0, 0, 2, 2]), poke("in.kv", 0, NAN)),
+    ("a token of an unreal row and of blocks that nobody sees", "csa_indexer", "",
+     put("in.row_mask", "BOOL", [1, 4], [True, True, False, False]), poke("in.x", 8, NAN), poke("in.x", 12, INF)),
+    ("a latent of an unreal row", "csa_indexer", "", put("in.row_mask", "BOOL", [1, 4], [False, True, True, True]),
+     poke("in.q_latent", 0, NAN), all_of(put("in.valid", "BOOL", [1, 4, 2], [False] * 8))),
     ("a given index of an unreal row", "dsa_indexer", "", put("in.row_mask", "BOOL", [1, 4], [False, True, True, True]),
      put("given.indices", "I32", [1, 4, 2], [99, -9, 0, 1, 0, 1, 3, 0])),
     ("padding tokens of a layer", "mla_layer", "", put("in.segment_ids", "I32", [1, 4], [0, 0, 0, 9]),

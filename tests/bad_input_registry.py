@@ -22,16 +22,19 @@ FREE = {("rope", "in.x"), ("mla_attention", "in.value"), ("merge_attention", "in
 OPTIONAL = {("linear", "in.bias"), ("rms_norm", "in.weight"), ("layer_norm", "in.weight"), ("layer_norm", "in.bias"),
             ("rope", "in.positions"), ("mla_attention", "in.sink"), ("mla_attention", "in.indices"),
             ("mla_attention", "in.selected"), ("merge_attention", "in.sink"), ("csa_indexer_loss", "in.sink"),
-            ("csa_attention", "in.sink"), ("csa_attention", "in.indices"), ("csa_attention", "in.selected")}
+            ("csa_attention", "in.sink"), ("csa_attention", "in.indices"), ("csa_attention", "in.selected"),
+            ("csa_compress", "in.position_bias"), ("csa_compress", "in.norm_weight"), ("csa_compress", "in.prior_present")}
 # Elements that are read, of tensors whose last one is not: a state beyond its length.
 READ = {"in.state.kv_latent": 5, "in.state.k_pe": 3, "in.state.indexer_index_k": 7}
+# The same, where another case's last element is not read: a token of no block.
+READ_OF = {("csa_compress plain", "in.kv"): 15, ("csa_compress plain", "in.gate"): 15}
 ANY_RANK = {("rms_norm", "in.x"), ("layer_norm", "in.x")}
 
 
 def tensor_rows(op, of):
     case = base(of)
     for name, (kind, _, _) in case.tensors.items():
-        real, place = kind == "F32", READ.get(name, -1)
+        real, place = kind == "F32", READ_OF.get((of, name), READ.get(name, -1))
         if (op, name) not in ANY_RANK:
             yield "%s of a rank too many" % name, of, name, rank_up(name)
         if (op, name) not in FREE:

@@ -249,9 +249,9 @@ template <class T> void Compressor<T>::make(const Run& run, const Source& source
 template <class T> void Compressor<T>::make_stepwise(const Run& run, const Source& source,
                                                      const Chosen& chosen,
                                                      Array<T>& compressed) const {
-  for_each_row(run, tokens_.batch(), [&](std::int64_t b) {
+  for_each_row(run, count_ == 0 ? 0 : tokens_.batch(), [&](std::int64_t b) {
     Buffer<T> prior_kv(rows_size()), prior_gate(rows_size()), kv(rows_size()), gate(rows_size());
-    if (count_ > 0 && before(b, 0) == Before::prior) fetch_prior(b, prior_kv, prior_gate);
+    if (before(b, 0) == Before::prior) fetch_prior(b, prior_kv, prior_gate);
     std::int64_t j = 0, entered = 0;  // of block j
     in_chunks(tokens_.tokens(), run.schedule.step, [&](std::int64_t, std::int64_t end) {
       while (j < count_ && tokens_.block_first(j) + entered < end) {

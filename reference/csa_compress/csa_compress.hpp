@@ -7,7 +7,7 @@
 // leftover_kv and leftover_gate. Calls that carry prior_* and leftover_* give the blocks of one call, bit for bit.
 // Errors: those of reference/csa_compress/compressor.hpp; an odd number of channels with two lanes; a NaN or infinity
 // in any token of a block; a cotangent of an output that the options leave out.
-// Source: DeepSeek-V4 report, section 2.3 (compressed sparse attention).
+// Source: DeepSeek-V4 report, compressed sparse attention.
 #pragma once
 #include "reference/csa_compress/compressor.hpp"
 #include "reference/tensor/sizes.hpp"

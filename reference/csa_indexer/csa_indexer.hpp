@@ -8,7 +8,7 @@
 // than S. A token that no real row and no visible block reads may hold anything and changes nothing but its own
 // index_q and index_w and the index_k of blocks that nobody sees. Selection is constant under differentiation; a
 // cotangent at a hidden score is not read.
-// Source: DeepSeek-V4 report, equations 13 to 17.
+// Source: DeepSeek-V4 report, compressed sparse attention; equation 16 is the score.
 #pragma once
 #include "reference/csa_indexer/options.hpp"
 

@@ -1,0 +1,98 @@
+"""What the operations of compressed sparse attention refuse; a row is as in bad_input_operations."""
+from bad_input_cases import (NAN, all_of, arguments, drop, fill, larger, mentions, metadata, option, poke, put,
+                             without_option)
+from bad_input_operations import rope_rows
+
+HUGE = 1 << 62
+SEGMENTS = put("in.segment_ids", "I32", [1, 5], [0, 0, 1, 1, 0])
+
+COMPRESSION = [row for base in ("csa_compress", "csa_compress plain", "csa_indexer") for row in [
+    ("no m", base, "option m", without_option("m")),
+    ("m 0", base, "option m", option("m", 0)),
+    ("m < 0", base, "option m", option("m", -1)),
+    ("m beyond 32 bits", base, mentions("option m"), option("m", HUGE)),
+    ("eps < 0", base, "option eps", option("eps", -1e-6)),
+    ("boundary segments without segments", base, "option boundary", option("boundary", "segments")),
+    ("an unknown boundary", base, "option boundary", option("boundary", "documents")),
+    ("an unknown grid", base, "option grid", option("grid", "packed")),
+    ("padding without segments", base, "option mask.padding_segment", option("mask.padding_segment", 0)),
+    ("a step < 0", base, "schedule.step", metadata("schedule", {"step": -1})),
+    ("a block of zeros under eps 0", base, "compressed, block [0, 0]",
+     all_of(option("eps", 0.0), *([fill("in.kv", 0)] if base != "csa_indexer" else [fill("in.kv_proj", 0)]),
+            *([fill("in.prior_kv", 0)] if base == "csa_compress" else []))),
+]]
+
+COMPRESS = [
+    ("a prior without its gate", "csa_compress", "in.prior_kv", drop("in.prior_gate")),
+    ("a prior without its values", "csa_compress", "in.prior_gate", drop("in.prior_kv")),
+    ("a flag without the prior it promises", "csa_compress", "in.prior_present[0]",
+     drop("in.prior_kv", "in.prior_gate")),
+    ("a prior beside one lane", "csa_compress", "in.prior_kv", option("overlap", False)),
+    ("a prior beside grid document", "csa_compress", "in.prior_kv", option("grid", "document")),
+    ("a flag beside one lane", "csa_compress plain", "in.prior_present",
+     all_of(option("overlap", False), put("in.prior_present", "BOOL", [1]))),
+    ("a prior of another m", "csa_compress", "in.prior_kv", larger("in.prior_kv", 1)),
+    ("a prior of one lane", "csa_compress", "in.prior_gate", put("in.prior_gate", [1, 2, 4])),
+    ("a prior of another batch", "csa_compress", "in.prior_kv", larger("in.prior_kv", 0)),
+    ("a norm weight without a norm", "csa_compress", "in.norm_weight", option("norm", False)),
+    ("a bias of another m", "csa_compress", "in.position_bias", larger("in.position_bias", 0)),
+    ("a bias of one lane", "csa_compress", "in.position_bias", put("in.position_bias", [2, 4])),
+    ("an odd number of channels", "csa_compress plain", "in.kv",
+     all_of(put("in.kv", [1, 5, 3]), put("in.gate", [1, 5, 3]))),
+    ("gates of other tokens", "csa_compress plain", "in.gate", larger("in.gate", 1)),
+    ("a document that returns", "csa_compress plain", "in.segment_ids", all_of(option("grid", "document"), SEGMENTS)),
+    ("grid document with a batch of 2", "csa_compress plain", "option grid",
+     all_of(put("in.kv", [2, 5, 4]), put("in.gate", [2, 5, 4]), option("grid", "document"))),
+    ("cu_seqlens beside segment_ids", "csa_compress plain", "in.cu_seqlens",
+     all_of(SEGMENTS, put("in.cu_seqlens", "I32", [2], [0, 5]))),
+    ("cu_seqlens that end early", "csa_compress plain", mentions("in.cu_seqlens"),
+     put("in.cu_seqlens", "I32", [2], [0, 4])),
+    ("segment_ids of other tokens", "csa_compress plain", "in.segment_ids",
+     put("in.segment_ids", "I32", [1, 4], [0] * 4)),
+    ("positions in 64 bits", "csa_compress plain", "in.positions", put("in.positions", "I64", [1, 5], [0, 1, 2, 3, 4])),
+    ("causal, which is not its to say", "csa_compress plain", "option mask", option("mask.causal", True)),
+    ("a NaN in lane A of the last block", "csa_compress plain", "in.kv[0, 3, 0]", poke("in.kv", 12, NAN)),
+    ("a NaN gate", "csa_compress plain", "in.gate[0, 0, 3]", poke("in.gate", 3, NAN)),
+    ("a NaN in a prior that is there", "csa_compress", "in.prior_kv[0, 1, 7]", poke("in.prior_kv", 15, NAN)),
+    ("a gradient without a cotangent", "csa_compress plain", "cot.", arguments("--grad")),
+    ("a cotangent of other blocks", "csa_compress plain", "cot.compressed",
+     put("cot.compressed", [1, 3, 2]), arguments("--grad")),
+    ("a cotangent of a whole rest", "csa_compress plain", "cot.leftover_kv",
+     put("cot.leftover_kv", [1, 5, 4]), arguments("--grad")),
+    ("a cotangent of a rest on the document grid", "csa_compress plain", "cot.leftover_kv",
+     all_of(option("grid", "document"), put("cot.leftover_kv", [1, 1, 4])), arguments("--grad")),
+    ("a cotangent of a prior with one lane", "csa_compress plain", "cot.prior_kv",
+     all_of(option("overlap", False), put("cot.prior_kv", [1, 2, 4])), arguments("--grad")),
+    ("a cotangent of a flag", "csa_compress plain", "cot.prior_present",
+     put("cot.prior_present", "BOOL", [1]), arguments("--grad")),
+]
+
+INDEXER = [
+    ("no k", "csa_indexer", "option k", without_option("k")),
+    ("k < 0", "csa_indexer", "option k", option("k", -1)),
+    ("an unknown tie", "csa_indexer", "option tie", option("tie", "random")),
+    ("an unknown scale", "csa_indexer", "option score_scale", option("score_scale", "heads")),
+    ("one lane of values", "csa_indexer", mentions("in.kv_proj"), put("in.kv_proj", [4, 4])),
+    ("one lane of gates", "csa_indexer", "in.gate_proj", put("in.gate_proj", [4, 4])),
+    ("latents of other tokens", "csa_indexer", "in.q_latent", larger("in.q_latent", 1)),
+    ("a row beyond the tokens", "csa_indexer", "in.row_index[0]", put("in.row_index", "I32", [2], [4, 0])),
+    ("query_offset beside row_index", "csa_indexer", "option mask.query_offset",
+     all_of(put("in.row_index", "I32", [2], [0, 1]), option("mask.query_offset", 0))),
+    ("positions that restart without documents", "csa_indexer", "position",
+     put("in.positions", "I32", [1, 4], [0, 1, 0, 1])),
+    ("valid over tokens", "csa_indexer", "in.valid", put("in.valid", "BOOL", [1, 4, 4])),
+    ("a document that returns", "csa_indexer", "in.segment_ids",
+     all_of(option("grid", "document"), put("in.segment_ids", "I32", [1, 4], [0, 1, 1, 0]))),
+    ("given keys of other blocks", "csa_indexer", mentions("given.index_k"), put("given.index_k", [1, 3, 4])),
+    ("given indices of another k", "csa_indexer", "given.indices", put("given.indices", "I32", [1, 4, 3], [-1] * 12)),
+    ("a given index beyond the blocks", "csa_indexer", "given.indices[0, 3, 0]",
+     put("given.indices", "I32", [1, 4, 2], [-1] * 6 + [2, -1])),
+    ("given scores of another shape", "csa_indexer", "given.scores", put("given.scores", [1, 4, 4])),
+    ("a NaN in front of a block", "csa_indexer", "in.x[0, 0, 1]",
+     put("in.row_mask", "BOOL", [1, 4], [False, False, False, True]),
+     put("in.valid", "BOOL", [1, 4, 2], [False, True] * 4), poke("in.x", 1, NAN)),
+    ("a gradient without a cotangent", "csa_indexer", "cot.", arguments("--grad")),
+]
+
+ROWS = [("operations", *row) for row in
+        rope_rows("csa_compress", "rope", 6) + rope_rows("csa_indexer", "rope", 6) + COMPRESSION + COMPRESS + INDEXER]
