@@ -16,18 +16,24 @@ class Indexer:
     def __init__(self, case, leaf, options, rows, position, x, q_latent, prefix=""):
         self.case, self.leaf, self.o, self.rows, self.prefix = case, leaf, options, rows, prefix
         self.position, self.x, self.q_latent = position, x, q_latent
-        self.Rq, self.A, self.e = case.shape("in.%swq_b" % prefix)
-        self.turn = Rope(options["rope"], self.e, "leading", "half")
+        shape = case.shape("in.%swq_b" % prefix)
+        self.set_up(shape, Rope(options["rope"], shape[2], "leading", "half"))
         self.eps = positive(options, "eps", 1e-6)
-        self.factor = score_factor(options, self.A, self.e)
+
+    query_weight = "wq_b"
+
+    def set_up(self, query_shape, turn):
+        self.Rq, self.A, self.e = query_shape
+        self.turn = turn
+        self.factor = score_factor(self.o, self.A, self.e)
         self.kept = {}
 
-    def _once(self, what, b, s, width, make):
+    def _once(self, what, b, s, width, make, count=None):
         key = (what, b, s)
         if key not in self.kept:
             name = "given." + self.prefix + what
             if self.case.has(name):
-                begin = (b * self.rows.S + s) * width
+                begin = (b * (self.rows.S if count is None else count) + s) * width
                 self.kept[key] = [constant(self.case, name, begin + n) for n in range(width)]
             else:
                 self.kept[key] = make()
@@ -40,7 +46,7 @@ class Indexer:
         def make():
             out = []
             for a in range(self.A):
-                out += self.turn(self._times(self.q_latent(b, s), "wq_b", range(a * self.e, (a + 1) * self.e),
+                out += self.turn(self._times(self.q_latent(b, s), self.query_weight, range(a * self.e, (a + 1) * self.e),
                                              self.A * self.e), self.position(b, s))
             return out
         return self._once("index_q", b, s, self.A * self.e, make)
@@ -59,7 +65,7 @@ class Indexer:
 
     def score(self, b, t, s):
         if self.case.has("given.%sscores" % self.prefix):
-            return constant(self.case, "given.%sscores" % self.prefix, (b * self.rows.T + t) * self.rows.S + s)
+            return constant(self.case, "given.%sscores" % self.prefix, (b * self.rows.T + t) * self.rows.K + s)
         r = self.rows.token[t]
         q, k, w = self.index_q(b, r), self.index_k(b, s), self.index_w(b, r)
         return dot(w, [tape.relu(dot(q[a * self.e:(a + 1) * self.e], k)) for a in range(self.A)]) * self.factor
@@ -72,14 +78,14 @@ class Indexer:
             for t in range(rows.T):
                 seen = rows.visible(b, t) if rows.is_real(b, t) else []
                 z = {s: self.score(b, t, s) for s in seen}
-                scores += [z.get(s, -mpmath.inf) for s in range(rows.S)]
+                scores += [z.get(s, -mpmath.inf) for s in range(rows.K)]
                 order = sorted(seen, key=lambda s: (-value(z[s]), s))
                 best = order[:k]
                 chosen = set(best)
                 if self.o.get("tie", "lowest_index") == "threshold" and best:
                     chosen = {s for s in seen if value(z[s]) >= value(z[best[-1]])}
                 indices += best + [-1] * (k - len(best))
-                selected += [s in chosen for s in range(rows.S)]
+                selected += [s in chosen for s in range(rows.K)]
         return scores, indices, selected
 
     def outputs(self):
@@ -113,7 +119,7 @@ def dsa_indexer(case):
 
 def given_selection(case, prefix, rows, indices, selected):
     """Given indices or a given set in place of the computed ones; rows that are not real stay empty."""
-    T, S = rows.T, rows.S
+    T, S = rows.T, rows.K
     width = {"indices": len(indices) // (rows.B * T) if rows.B * T else 0, "selected": S}
     given = {n: case.value("given." + prefix + n) for n in width if case.has("given." + prefix + n)}
     if not given:

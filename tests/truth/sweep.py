@@ -15,6 +15,7 @@ import tempfile
 import check
 import operations
 import random_cases
+import random_csa_cases
 import random_mla_cases
 
 
@@ -26,13 +27,15 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--op", choices=sorted(operations.OPERATIONS))
     parser.add_argument("--mla", action="store_true", help="the operations of random_mla_cases")
+    parser.add_argument("--csa", action="store_true", help="the operations of random_csa_cases")
     parser.add_argument("--precision", default="mp50")
     parser.add_argument("--digits", type=float, default=28.0)
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds per case")
     parser.add_argument("--keep", help="directory for failing files (default: a temporary one)")
     arguments = parser.parse_args()
 
-    maker = random_mla_cases if arguments.mla or arguments.op in random_mla_cases.MAKERS else random_cases
+    maker = random_csa_cases if arguments.csa or arguments.op in random_csa_cases.MAKERS else \
+        random_mla_cases if arguments.mla or arguments.op in random_mla_cases.MAKERS else random_cases
     work = tempfile.mkdtemp(prefix="plumbline_sweep_")
     keep = arguments.keep or work
     os.makedirs(keep, exist_ok=True)
