@@ -48,7 +48,8 @@ def put_documents(rng, tensors, options, B, S, document):
         if rng.random() < 0.6:
             tensors["in.positions"] = Tensor("I32", (B, S), places)
     if kind != "cu" and "in.positions" not in tensors and rng.random() < 0.3:
-        tensors["in.positions"] = Tensor("I32", (B, S), [rng.choice((s, s, s, s + 3, 0)) for _ in range(B) for s in range(S)])
+        places = [rng.choice((s, s, s, s + 3, 0)) for _ in range(B) for s in range(S)]
+        tensors["in.positions"] = Tensor("I32", (B, S), places)
     if padding is not None:
         options["mask"] = {"padding_segment": padding}
     return kind != "none"
