@@ -33,7 +33,7 @@ TEST(CsaIndexer, TheNumberOfThePage) {
   expect_near(output(result, "index_w"), {3, 5, 1, 5}, 0);
   const double one = (3 * a + 4 * b) / r;
   const Value& scores = output(result, "scores");
-  for (const std::size_t hidden : {0, 1, 3, 5}) EXPECT_EQ(scores.high[hidden], -inf) << hidden;
+  for (const std::size_t hidden : {0u, 1u, 3u, 5u}) EXPECT_EQ(scores.high[hidden], -inf) << hidden;
   EXPECT_NEAR(scores.high[2], c * 5 * (a + b), 1e-14);
   EXPECT_NEAR(scores.high[4], c * (c2 + s2), 1e-14);
   EXPECT_EQ(scores.high[6], 0) << "cos 3 + sin 3 < 0";
@@ -134,12 +134,12 @@ TEST(CsaIndexer, WhatNobodyReads) {
     support::put_in(problem, "x", f64s({2, 11, 4}, poisoned));
     return problem;
   };
-  for (const std::size_t token : {0, 1, 2, 9, 10}) {
+  for (const std::size_t token : {0u, 1u, 2u, 9u, 10u}) {
     const Result found = run("csa_indexer", poison(token), Precision::f64);
     EXPECT_EQ(support::difference(clean.gradients, found.gradients), "") << token;
     EXPECT_EQ(output(clean, "scores").high, output(found, "scores").high) << token;
   }
-  for (const std::size_t token : {3, 4, 5, 6, 7, 8}) {  // block 1 stands in lane A of block 2
+  for (const std::size_t token : {3u, 4u, 5u, 6u, 7u, 8u}) {  // block 1 stands in lane A of block 2
     expect_error("csa_indexer", poison(token), "in.x[0, " + std::to_string(token) + ", 1]", "NaN");
   }
 }
