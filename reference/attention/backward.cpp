@@ -1,4 +1,5 @@
 #include "reference/attention/chunk.hpp"
+#include "reference/numeric/instantiate.hpp"
 #include "reference/operation/shards.hpp"
 
 namespace plumbline::attention {
@@ -189,15 +190,8 @@ template <class T> void backward(const Setting<T>& setting, const Run& run,
   for (Shards<T>& each : keys) each.fold();
 }
 
-template void backward<f32>(const Setting<f32>&, const Run&, const Cotangents&,
-                            const Targets<f32>&);
-template void backward<f64>(const Setting<f64>&, const Run&, const Cotangents&,
-                            const Targets<f64>&);
-template void backward<f192>(const Setting<f192>&, const Run&, const Cotangents&,
-                             const Targets<f192>&);
-template void backward<mp50>(const Setting<mp50>&, const Run&, const Cotangents&,
-                             const Targets<mp50>&);
-template void backward<mp100>(const Setting<mp100>&, const Run&, const Cotangents&,
-                              const Targets<mp100>&);
+#define INSTANTIATE(T) \
+  template void backward<T>(const Setting<T>&, const Run&, const Cotangents&, const Targets<T>&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::attention

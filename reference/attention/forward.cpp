@@ -1,4 +1,5 @@
 #include "reference/attention/chunk.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::attention {
 namespace {
@@ -107,10 +108,7 @@ template <class T> Outputs<T> forward(const Setting<T>& setting, const Run& run)
   return out;
 }
 
-template Outputs<f32> forward<f32>(const Setting<f32>&, const Run&);
-template Outputs<f64> forward<f64>(const Setting<f64>&, const Run&);
-template Outputs<f192> forward<f192>(const Setting<f192>&, const Run&);
-template Outputs<mp50> forward<mp50>(const Setting<mp50>&, const Run&);
-template Outputs<mp100> forward<mp100>(const Setting<mp100>&, const Run&);
+#define INSTANTIATE(T) template Outputs<T> forward<T>(const Setting<T>&, const Run&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::attention

@@ -1,5 +1,6 @@
 #include "reference/attention/attention.hpp"
 #include "reference/error.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::attention {
 
@@ -37,20 +38,9 @@ template <class T> GivenLse<T> read_lse(const StoredTensor& given, Place place,
   return lse;
 }
 
-template std::vector<f32> read_sink<f32>(const StoredTensor&, const Visibility&);
-template std::vector<f64> read_sink<f64>(const StoredTensor&, const Visibility&);
-template std::vector<f192> read_sink<f192>(const StoredTensor&, const Visibility&);
-template std::vector<mp50> read_sink<mp50>(const StoredTensor&, const Visibility&);
-template std::vector<mp100> read_sink<mp100>(const StoredTensor&, const Visibility&);
-template GivenLse<f32> read_lse<f32>(const StoredTensor&, Place, const LseRule<f32>&, bool,
-                                     const f32&);
-template GivenLse<f64> read_lse<f64>(const StoredTensor&, Place, const LseRule<f64>&, bool,
-                                     const f64&);
-template GivenLse<f192> read_lse<f192>(const StoredTensor&, Place, const LseRule<f192>&, bool,
-                                       const f192&);
-template GivenLse<mp50> read_lse<mp50>(const StoredTensor&, Place, const LseRule<mp50>&, bool,
-                                       const mp50&);
-template GivenLse<mp100> read_lse<mp100>(const StoredTensor&, Place, const LseRule<mp100>&, bool,
-                                         const mp100&);
+#define INSTANTIATE(T)                                                          \
+  template std::vector<T> read_sink<T>(const StoredTensor&, const Visibility&); \
+  template GivenLse<T> read_lse<T>(const StoredTensor&, Place, const LseRule<T>&, bool, const T&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::attention

@@ -1,6 +1,7 @@
 #include "reference/attention/row_heads.hpp"
 
 #include "reference/numeric/contract.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::attention {
 
@@ -184,10 +185,7 @@ template <class T> void RowHeads<T>::pull_back(const Pull& pull) {
   });
 }
 
-template class RowHeads<f32>;
-template class RowHeads<f64>;
-template class RowHeads<f192>;
-template class RowHeads<mp50>;
-template class RowHeads<mp100>;
+#define INSTANTIATE(T) template class RowHeads<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::attention

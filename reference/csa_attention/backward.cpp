@@ -1,4 +1,5 @@
 #include "reference/csa_attention/problem.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::csa_attention {
 
@@ -8,15 +9,9 @@ template <class T> Gradients<T> Op::backward(const Inputs& in, const Options& op
   return Problem<T>(in, options).backward(run, cotangents);
 }
 
-template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&,
-                                          const Cotangents&);
-template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&,
-                                          const Cotangents&);
-template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&,
-                                            const Cotangents&);
-template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&,
-                                            const Cotangents&);
-template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&,
-                                              const Cotangents&);
+#define INSTANTIATE(T)                                                             \
+  template Gradients<T> Op::backward<T>(const Inputs&, const Options&, const Run&, \
+                                        const Cotangents&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::csa_attention

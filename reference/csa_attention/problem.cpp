@@ -1,6 +1,7 @@
 #include "reference/csa_attention/problem.hpp"
 
 #include "reference/error.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::csa_attention {
 namespace {
@@ -77,10 +78,7 @@ template <class T> Gradients<T> Problem<T>::backward(const Run& run, const Cotan
   return grad;
 }
 
-template struct Problem<f32>;
-template struct Problem<f64>;
-template struct Problem<f192>;
-template struct Problem<mp50>;
-template struct Problem<mp100>;
+#define INSTANTIATE(T) template struct Problem<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::csa_attention

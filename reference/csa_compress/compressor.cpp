@@ -5,6 +5,7 @@
 #include "reference/csa_compress/block_runs.hpp"
 #include "reference/error.hpp"
 #include "reference/linear/rows.hpp"
+#include "reference/numeric/instantiate.hpp"
 #include "reference/rms_norm/rms_row.hpp"
 
 namespace plumbline::csa_compress {
@@ -277,15 +278,9 @@ template <class T> void Compressor<T>::make_stepwise(const Run& run, const Sourc
   });
 }
 
-template class Compressor<f32>;
-template class Compressor<f64>;
-template class Compressor<f192>;
-template class Compressor<mp50>;
-template class Compressor<mp100>;
-template Compressor<f32>::Source stored_tokens<f32>(const StoredTensor&, const StoredTensor&);
-template Compressor<f64>::Source stored_tokens<f64>(const StoredTensor&, const StoredTensor&);
-template Compressor<f192>::Source stored_tokens<f192>(const StoredTensor&, const StoredTensor&);
-template Compressor<mp50>::Source stored_tokens<mp50>(const StoredTensor&, const StoredTensor&);
-template Compressor<mp100>::Source stored_tokens<mp100>(const StoredTensor&, const StoredTensor&);
+#define INSTANTIATE(T)          \
+  template class Compressor<T>; \
+  template Compressor<T>::Source stored_tokens<T>(const StoredTensor&, const StoredTensor&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::csa_compress

@@ -2,6 +2,7 @@
 
 #include "reference/error.hpp"
 #include "reference/linear/rows.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::csa_compress {
 namespace {
@@ -148,20 +149,10 @@ template <class T> Gradients<T> Op::backward(const Inputs& inputs, const Options
   return grad;
 }
 
-template Outputs<f32> Op::forward<f32>(const Inputs&, const Options&, const Run&);
-template Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&);
-template Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
-template Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
-template Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
-template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&,
-                                          const Cotangents&);
-template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&,
-                                          const Cotangents&);
-template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&,
-                                            const Cotangents&);
-template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&,
-                                            const Cotangents&);
-template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&,
-                                              const Cotangents&);
+#define INSTANTIATE(T)                                                             \
+  template Outputs<T> Op::forward<T>(const Inputs&, const Options&, const Run&);   \
+  template Gradients<T> Op::backward<T>(const Inputs&, const Options&, const Run&, \
+                                        const Cotangents&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::csa_compress

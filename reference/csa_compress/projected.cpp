@@ -1,6 +1,7 @@
 #include "reference/csa_compress/projected.hpp"
 
 #include "reference/linear/rows.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::csa_compress {
 
@@ -42,10 +43,7 @@ typename Compressor<T>::Receiver ProjectedTokens<T>::receiver(Array<T>* dx, Weig
   };
 }
 
-template class ProjectedTokens<f32>;
-template class ProjectedTokens<f64>;
-template class ProjectedTokens<f192>;
-template class ProjectedTokens<mp50>;
-template class ProjectedTokens<mp100>;
+#define INSTANTIATE(T) template class ProjectedTokens<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::csa_compress

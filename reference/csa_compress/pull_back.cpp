@@ -3,6 +3,7 @@
 #include "reference/csa_compress/block_runs.hpp"
 #include "reference/csa_compress/compressor.hpp"
 #include "reference/linear/weight_sum.hpp"
+#include "reference/numeric/instantiate.hpp"
 #include "reference/rms_norm/rms_row.hpp"
 
 // The way back through one block. With w the weights of a channel, v its values, p = Σ w·v the pooled number and d
@@ -110,20 +111,10 @@ template <class T> void Compressor<T>::pull_back(const Run& run, const Source& s
   sums.norm.fold();
 }
 
-template void Compressor<f32>::pull_back(const Run&, const Source&, const Chosen&,
-                                         const Array<f32>&, const Receiver&,
-                                         PartGradients<f32>&) const;
-template void Compressor<f64>::pull_back(const Run&, const Source&, const Chosen&,
-                                         const Array<f64>&, const Receiver&,
-                                         PartGradients<f64>&) const;
-template void Compressor<f192>::pull_back(const Run&, const Source&, const Chosen&,
-                                          const Array<f192>&, const Receiver&,
-                                          PartGradients<f192>&) const;
-template void Compressor<mp50>::pull_back(const Run&, const Source&, const Chosen&,
-                                          const Array<mp50>&, const Receiver&,
-                                          PartGradients<mp50>&) const;
-template void Compressor<mp100>::pull_back(const Run&, const Source&, const Chosen&,
-                                           const Array<mp100>&, const Receiver&,
-                                           PartGradients<mp100>&) const;
+#define INSTANTIATE(T)                                                                        \
+  template void Compressor<T>::pull_back(const Run&, const Source&, const Chosen&,            \
+                                         const Array<T>&, const Receiver&, PartGradients<T>&) \
+      const;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::csa_compress

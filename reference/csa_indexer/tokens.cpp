@@ -5,6 +5,7 @@
 
 #include "reference/error.hpp"
 #include "reference/linear/rows.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::csa_indexer {
 namespace {
@@ -200,10 +201,7 @@ void Tokens<T>::pull_back_k(const Run& run, const Array<T>& dk, Gradients<T>& gr
   grad.kv_norm_weight = std::move(parts.norm_weight);
 }
 
-template class Tokens<f32>;
-template class Tokens<f64>;
-template class Tokens<f192>;
-template class Tokens<mp50>;
-template class Tokens<mp100>;
+#define INSTANTIATE(T) template class Tokens<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::csa_indexer

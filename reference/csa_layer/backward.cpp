@@ -1,6 +1,7 @@
 #include "reference/csa_layer/layer.hpp"
 #include "reference/error.hpp"
 #include "reference/linear/rows.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::csa_layer {
 namespace {
@@ -101,15 +102,9 @@ template <class T> Gradients<T> Layer<T>::backward(const Cotangents& cotangents)
   return grad;
 }
 
-template void Layer<f32>::pull_back_tokens(Array<f32>&, Array<f32>&, Gradients<f32>&);
-template void Layer<f64>::pull_back_tokens(Array<f64>&, Array<f64>&, Gradients<f64>&);
-template void Layer<f192>::pull_back_tokens(Array<f192>&, Array<f192>&, Gradients<f192>&);
-template void Layer<mp50>::pull_back_tokens(Array<mp50>&, Array<mp50>&, Gradients<mp50>&);
-template void Layer<mp100>::pull_back_tokens(Array<mp100>&, Array<mp100>&, Gradients<mp100>&);
-template Gradients<f32> Layer<f32>::backward(const Cotangents&);
-template Gradients<f64> Layer<f64>::backward(const Cotangents&);
-template Gradients<f192> Layer<f192>::backward(const Cotangents&);
-template Gradients<mp50> Layer<mp50>::backward(const Cotangents&);
-template Gradients<mp100> Layer<mp100>::backward(const Cotangents&);
+#define INSTANTIATE(T)                                                           \
+  template void Layer<T>::pull_back_tokens(Array<T>&, Array<T>&, Gradients<T>&); \
+  template Gradients<T> Layer<T>::backward(const Cotangents&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::csa_layer

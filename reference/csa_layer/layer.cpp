@@ -4,6 +4,7 @@
 
 #include "reference/error.hpp"
 #include "reference/linear/rows.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::csa_layer {
 namespace {
@@ -263,10 +264,7 @@ template <class T> Outputs<T> Layer<T>::forward() {
   return std::move(out_);
 }
 
-template class Layer<f32>;
-template class Layer<f64>;
-template class Layer<f192>;
-template class Layer<mp50>;
-template class Layer<mp100>;
+#define INSTANTIATE(T) template class Layer<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::csa_layer

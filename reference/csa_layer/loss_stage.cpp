@@ -1,4 +1,5 @@
 #include "reference/csa_layer/layer.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::csa_layer {
 
@@ -63,20 +64,10 @@ template <class T> void Layer<T>::pull_back_loss(const StoredTensor& dloss, Grad
   indexer_->pull_back(run_, standing(), view(latent_rows_, "q_latent"), dq, dk, dw, grad.indexer);
 }
 
-template indexer_loss::Tensors Layer<f32>::loss_tensors(Sizes&) const;
-template void Layer<f32>::take_loss();
-template void Layer<f32>::pull_back_loss(const StoredTensor&, Gradients<f32>&);
-template indexer_loss::Tensors Layer<f64>::loss_tensors(Sizes&) const;
-template void Layer<f64>::take_loss();
-template void Layer<f64>::pull_back_loss(const StoredTensor&, Gradients<f64>&);
-template indexer_loss::Tensors Layer<f192>::loss_tensors(Sizes&) const;
-template void Layer<f192>::take_loss();
-template void Layer<f192>::pull_back_loss(const StoredTensor&, Gradients<f192>&);
-template indexer_loss::Tensors Layer<mp50>::loss_tensors(Sizes&) const;
-template void Layer<mp50>::take_loss();
-template void Layer<mp50>::pull_back_loss(const StoredTensor&, Gradients<mp50>&);
-template indexer_loss::Tensors Layer<mp100>::loss_tensors(Sizes&) const;
-template void Layer<mp100>::take_loss();
-template void Layer<mp100>::pull_back_loss(const StoredTensor&, Gradients<mp100>&);
+#define INSTANTIATE(T)                                                 \
+  template indexer_loss::Tensors Layer<T>::loss_tensors(Sizes&) const; \
+  template void Layer<T>::take_loss();                                 \
+  template void Layer<T>::pull_back_loss(const StoredTensor&, Gradients<T>&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::csa_layer

@@ -2,6 +2,7 @@
 //     z[g] = Σ over the heads of group g of o_a[g]ᵀ (rope⁻¹ attention_output[h])      output = o_bᵀ z
 #include "reference/csa_layer/layer.hpp"
 #include "reference/linear/rows.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::csa_layer {
 namespace {
@@ -150,15 +151,9 @@ template <class T> void Layer<T>::pull_back_output(const StoredTensor& doutput,
   o_b.fold();
 }
 
-template void Layer<f32>::write_output();
-template void Layer<f64>::write_output();
-template void Layer<f192>::write_output();
-template void Layer<mp50>::write_output();
-template void Layer<mp100>::write_output();
-template void Layer<f32>::pull_back_output(const StoredTensor&, Array<f32>&, Gradients<f32>&);
-template void Layer<f64>::pull_back_output(const StoredTensor&, Array<f64>&, Gradients<f64>&);
-template void Layer<f192>::pull_back_output(const StoredTensor&, Array<f192>&, Gradients<f192>&);
-template void Layer<mp50>::pull_back_output(const StoredTensor&, Array<mp50>&, Gradients<mp50>&);
-template void Layer<mp100>::pull_back_output(const StoredTensor&, Array<mp100>&, Gradients<mp100>&);
+#define INSTANTIATE(T)                    \
+  template void Layer<T>::write_output(); \
+  template void Layer<T>::pull_back_output(const StoredTensor&, Array<T>&, Gradients<T>&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::csa_layer

@@ -2,6 +2,7 @@
 
 #include "reference/error.hpp"
 #include "reference/linear/rows.hpp"
+#include "reference/numeric/instantiate.hpp"
 #include "reference/rms_norm/rms_row.hpp"
 
 namespace plumbline::csa_layer {
@@ -196,15 +197,9 @@ void Projection<T>::turn_back_transposed(std::int64_t token, std::span<T> heads)
     inverse_->pull_back(turn, part(heads, h, channels_));
 }
 
-template struct ProjectionSums<f32>;
-template struct ProjectionSums<f64>;
-template struct ProjectionSums<f192>;
-template struct ProjectionSums<mp50>;
-template struct ProjectionSums<mp100>;
-template class Projection<f32>;
-template class Projection<f64>;
-template class Projection<f192>;
-template class Projection<mp50>;
-template class Projection<mp100>;
+#define INSTANTIATE(T)               \
+  template struct ProjectionSums<T>; \
+  template class Projection<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::csa_layer

@@ -1,6 +1,7 @@
 // The stages between projections and attention: indexer and selection, and the blocks that rows attend to.
 #include "reference/csa_layer/layer.hpp"
 #include "reference/linear/rows.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::csa_layer {
 namespace {
@@ -85,25 +86,11 @@ template <class T> void Layer<T>::compress() {
   }
 }
 
-template Layer<f32>::Tokens Layer<f32>::standing() const;
-template void Layer<f32>::index();
-template std::vector<char> Layer<f32>::attended_blocks() const;
-template void Layer<f32>::compress();
-template Layer<f64>::Tokens Layer<f64>::standing() const;
-template void Layer<f64>::index();
-template std::vector<char> Layer<f64>::attended_blocks() const;
-template void Layer<f64>::compress();
-template Layer<f192>::Tokens Layer<f192>::standing() const;
-template void Layer<f192>::index();
-template std::vector<char> Layer<f192>::attended_blocks() const;
-template void Layer<f192>::compress();
-template Layer<mp50>::Tokens Layer<mp50>::standing() const;
-template void Layer<mp50>::index();
-template std::vector<char> Layer<mp50>::attended_blocks() const;
-template void Layer<mp50>::compress();
-template Layer<mp100>::Tokens Layer<mp100>::standing() const;
-template void Layer<mp100>::index();
-template std::vector<char> Layer<mp100>::attended_blocks() const;
-template void Layer<mp100>::compress();
+#define INSTANTIATE(T)                                          \
+  template Layer<T>::Tokens Layer<T>::standing() const;         \
+  template void Layer<T>::index();                              \
+  template std::vector<char> Layer<T>::attended_blocks() const; \
+  template void Layer<T>::compress();
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::csa_layer

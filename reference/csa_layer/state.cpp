@@ -2,6 +2,7 @@
 
 #include "reference/error.hpp"
 #include "reference/linear/rows.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::csa_layer {
 namespace {
@@ -191,25 +192,11 @@ Outputs<T> whole_outputs(const Sizes& sizes, const Options& options, const Run& 
   return whole;
 }
 
-template State<f32> empty_state<f32>(const Sizes&, const Options&, std::int64_t);
-template Outputs<f32> whole_outputs<f32>(const Sizes&, const Options&, const Run&);
-template Outputs<f32> advance<f32>(const Inputs&, const Options&, const Run&,
-                                   const layer::NewTokens&, const MaskInputs&, State<f32>&);
-template State<f64> empty_state<f64>(const Sizes&, const Options&, std::int64_t);
-template Outputs<f64> whole_outputs<f64>(const Sizes&, const Options&, const Run&);
-template Outputs<f64> advance<f64>(const Inputs&, const Options&, const Run&,
-                                   const layer::NewTokens&, const MaskInputs&, State<f64>&);
-template State<f192> empty_state<f192>(const Sizes&, const Options&, std::int64_t);
-template Outputs<f192> whole_outputs<f192>(const Sizes&, const Options&, const Run&);
-template Outputs<f192> advance<f192>(const Inputs&, const Options&, const Run&,
-                                     const layer::NewTokens&, const MaskInputs&, State<f192>&);
-template State<mp50> empty_state<mp50>(const Sizes&, const Options&, std::int64_t);
-template Outputs<mp50> whole_outputs<mp50>(const Sizes&, const Options&, const Run&);
-template Outputs<mp50> advance<mp50>(const Inputs&, const Options&, const Run&,
-                                     const layer::NewTokens&, const MaskInputs&, State<mp50>&);
-template State<mp100> empty_state<mp100>(const Sizes&, const Options&, std::int64_t);
-template Outputs<mp100> whole_outputs<mp100>(const Sizes&, const Options&, const Run&);
-template Outputs<mp100> advance<mp100>(const Inputs&, const Options&, const Run&,
-                                       const layer::NewTokens&, const MaskInputs&, State<mp100>&);
+#define INSTANTIATE(T)                                                            \
+  template State<T> empty_state<T>(const Sizes&, const Options&, std::int64_t);   \
+  template Outputs<T> whole_outputs<T>(const Sizes&, const Options&, const Run&); \
+  template Outputs<T> advance<T>(const Inputs&, const Options&, const Run&,       \
+                                 const layer::NewTokens&, const MaskInputs&, State<T>&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::csa_layer

@@ -5,6 +5,7 @@
 #include "reference/error.hpp"
 #include "reference/layer_norm/layer_row.hpp"
 #include "reference/linear/rows.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::dsa_indexer {
 namespace {
@@ -188,10 +189,7 @@ template <class T> void Tokens<T>::pull_back(const Run& run, const Array<T>& dq,
   for (WeightSum<T>* sum : {&wq_b, &wk, &weights_proj, &norm_weight, &norm_bias}) sum->fold();
 }
 
-template class Tokens<f32>;
-template class Tokens<f64>;
-template class Tokens<f192>;
-template class Tokens<mp50>;
-template class Tokens<mp100>;
+#define INSTANTIATE(T) template class Tokens<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::dsa_indexer

@@ -1,6 +1,7 @@
 #include "reference/dsa_indexer_loss/dsa_indexer_loss.hpp"
 
 #include "reference/error.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::dsa_indexer_loss {
 namespace {
@@ -50,20 +51,10 @@ template <class T> loss::Gradients<T> Op::backward(const Inputs& inputs, const O
   return loss::backward<T>(tensors, options, run, sizes, cotangents);
 }
 
-template loss::Outputs<f32> Op::forward<f32>(const Inputs&, const Options&, const Run&);
-template loss::Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&);
-template loss::Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
-template loss::Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
-template loss::Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
-template loss::Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&,
-                                                const Cotangents&);
-template loss::Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&,
-                                                const Cotangents&);
-template loss::Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&,
-                                                  const Cotangents&);
-template loss::Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&,
-                                                  const Cotangents&);
-template loss::Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&,
-                                                    const Cotangents&);
+#define INSTANTIATE(T)                                                                   \
+  template loss::Outputs<T> Op::forward<T>(const Inputs&, const Options&, const Run&);   \
+  template loss::Gradients<T> Op::backward<T>(const Inputs&, const Options&, const Run&, \
+                                              const Cotangents&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::dsa_indexer_loss

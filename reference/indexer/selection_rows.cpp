@@ -1,6 +1,7 @@
 #include "reference/indexer/selection_rows.hpp"
 
 #include "reference/mask/index_slots.hpp"
+#include "reference/numeric/instantiate.hpp"
 #include "reference/operation/shards.hpp"
 
 namespace plumbline::indexer {
@@ -77,25 +78,11 @@ template <class T> void pull_back_scores(const IndexTensors& tensors, const Visi
   keys.fold();
 }
 
-template Selected<f32> select_rows<f32>(const IndexTensors&, const Visibility&, const Choice&,
-                                        const Given&, const Run&, bool, bool);
-template void pull_back_scores<f32>(const IndexTensors&, const Visibility&, const StoredTensor&,
-                                    const Run&, Array<f32>&, Array<f32>&, Array<f32>&);
-template Selected<f64> select_rows<f64>(const IndexTensors&, const Visibility&, const Choice&,
-                                        const Given&, const Run&, bool, bool);
-template void pull_back_scores<f64>(const IndexTensors&, const Visibility&, const StoredTensor&,
-                                    const Run&, Array<f64>&, Array<f64>&, Array<f64>&);
-template Selected<f192> select_rows<f192>(const IndexTensors&, const Visibility&, const Choice&,
-                                          const Given&, const Run&, bool, bool);
-template void pull_back_scores<f192>(const IndexTensors&, const Visibility&, const StoredTensor&,
-                                     const Run&, Array<f192>&, Array<f192>&, Array<f192>&);
-template Selected<mp50> select_rows<mp50>(const IndexTensors&, const Visibility&, const Choice&,
-                                          const Given&, const Run&, bool, bool);
-template void pull_back_scores<mp50>(const IndexTensors&, const Visibility&, const StoredTensor&,
-                                     const Run&, Array<mp50>&, Array<mp50>&, Array<mp50>&);
-template Selected<mp100> select_rows<mp100>(const IndexTensors&, const Visibility&, const Choice&,
-                                            const Given&, const Run&, bool, bool);
-template void pull_back_scores<mp100>(const IndexTensors&, const Visibility&, const StoredTensor&,
-                                      const Run&, Array<mp100>&, Array<mp100>&, Array<mp100>&);
+#define INSTANTIATE(T)                                                                           \
+  template Selected<T> select_rows<T>(const IndexTensors&, const Visibility&, const Choice&,     \
+                                      const Given&, const Run&, bool, bool);                     \
+  template void pull_back_scores<T>(const IndexTensors&, const Visibility&, const StoredTensor&, \
+                                    const Run&, Array<T>&, Array<T>&, Array<T>&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::indexer

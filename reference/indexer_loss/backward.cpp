@@ -1,4 +1,5 @@
 #include "reference/indexer_loss/rows.hpp"
+#include "reference/numeric/instantiate.hpp"
 #include "reference/operation/shards.hpp"
 
 namespace plumbline::indexer_loss {
@@ -63,15 +64,9 @@ template <class T> Gradients<T> backward(const Tensors& in, const Options& optio
   return grad;
 }
 
-template Gradients<f32> backward<f32>(const Tensors&, const Options&, const Run&, Sizes,
-                                      const Cotangents&);
-template Gradients<f64> backward<f64>(const Tensors&, const Options&, const Run&, Sizes,
-                                      const Cotangents&);
-template Gradients<f192> backward<f192>(const Tensors&, const Options&, const Run&, Sizes,
-                                        const Cotangents&);
-template Gradients<mp50> backward<mp50>(const Tensors&, const Options&, const Run&, Sizes,
-                                        const Cotangents&);
-template Gradients<mp100> backward<mp100>(const Tensors&, const Options&, const Run&, Sizes,
-                                          const Cotangents&);
+#define INSTANTIATE(T)                                                                 \
+  template Gradients<T> backward<T>(const Tensors&, const Options&, const Run&, Sizes, \
+                                    const Cotangents&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::indexer_loss

@@ -1,4 +1,5 @@
 #include "reference/indexer_loss/rows.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::indexer_loss {
 
@@ -46,10 +47,8 @@ Outputs<T> forward(const Tensors& in, const Options& options, const Run& run, Si
   return out;
 }
 
-template Outputs<f32> forward<f32>(const Tensors&, const Options&, const Run&, Sizes);
-template Outputs<f64> forward<f64>(const Tensors&, const Options&, const Run&, Sizes);
-template Outputs<f192> forward<f192>(const Tensors&, const Options&, const Run&, Sizes);
-template Outputs<mp50> forward<mp50>(const Tensors&, const Options&, const Run&, Sizes);
-template Outputs<mp100> forward<mp100>(const Tensors&, const Options&, const Run&, Sizes);
+#define INSTANTIATE(T) \
+  template Outputs<T> forward<T>(const Tensors&, const Options&, const Run&, Sizes);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::indexer_loss

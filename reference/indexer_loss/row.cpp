@@ -1,6 +1,7 @@
 #include "reference/indexer_loss/row.hpp"
 
 #include "reference/error.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::indexer_loss {
 
@@ -203,10 +204,7 @@ template <class T> void LossRow<T>::gradient(const T& cotangent, const Take& tak
   });
 }
 
-template class LossRow<f32>;
-template class LossRow<f64>;
-template class LossRow<f192>;
-template class LossRow<mp50>;
-template class LossRow<mp100>;
+#define INSTANTIATE(T) template class LossRow<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::indexer_loss

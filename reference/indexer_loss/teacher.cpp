@@ -1,6 +1,7 @@
 #include "reference/indexer_loss/teacher.hpp"
 
 #include "reference/error.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::indexer_loss {
 
@@ -166,10 +167,7 @@ void TeacherRow<T>::log_head_sum(std::span<const std::int64_t> keys, std::span<T
   for (std::size_t j = 0; j < keys.size(); ++j) out[j] = round_at(Point::head_sum, total[j].log());
 }
 
-template class TeacherRow<f32>;
-template class TeacherRow<f64>;
-template class TeacherRow<f192>;
-template class TeacherRow<mp50>;
-template class TeacherRow<mp100>;
+#define INSTANTIATE(T) template class TeacherRow<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::indexer_loss

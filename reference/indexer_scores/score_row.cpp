@@ -1,5 +1,6 @@
 #include "reference/indexer_scores/score_row.hpp"
 
+#include "reference/numeric/instantiate.hpp"
 #include "reference/operation/run.hpp"
 
 namespace plumbline {
@@ -81,10 +82,7 @@ template <class T> void ScoreRow<T>::pull_back(std::span<const std::int64_t> key
   });
 }
 
-template class ScoreRow<f32>;
-template class ScoreRow<f64>;
-template class ScoreRow<f192>;
-template class ScoreRow<mp50>;
-template class ScoreRow<mp100>;
+#define INSTANTIATE(T) template class ScoreRow<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline

@@ -2,6 +2,7 @@
 
 #include "reference/error.hpp"
 #include "reference/linear/blocked.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline {
 namespace {
@@ -172,10 +173,7 @@ template <class T> void Contraction<T>::pull_back_bias(std::int64_t rows, std::s
   }
 }
 
-template class Contraction<f32>;
-template class Contraction<f64>;
-template class Contraction<f192>;
-template class Contraction<mp50>;
-template class Contraction<mp100>;
+#define INSTANTIATE(T) template class Contraction<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline

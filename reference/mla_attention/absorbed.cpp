@@ -1,4 +1,5 @@
 #include "reference/mla_attention/latent.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::mla_attention {
 
@@ -78,10 +79,7 @@ void Absorbed<T>::pull_back(std::int64_t shard, std::int64_t head, const Back& b
   }
 }
 
-template class Absorbed<f32>;
-template class Absorbed<f64>;
-template class Absorbed<f192>;
-template class Absorbed<mp50>;
-template class Absorbed<mp100>;
+#define INSTANTIATE(T) template class Absorbed<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::mla_attention

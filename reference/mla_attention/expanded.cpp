@@ -1,4 +1,5 @@
 #include "reference/mla_attention/latent.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::mla_attention {
 namespace {
@@ -89,10 +90,7 @@ template <class T> void Expanded<T>::pull_back(const Array<T>& gradient, Array<T
   });
 }
 
-template class Expanded<f32>;
-template class Expanded<f64>;
-template class Expanded<f192>;
-template class Expanded<mp50>;
-template class Expanded<mp100>;
+#define INSTANTIATE(T) template class Expanded<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::mla_attention

@@ -1,4 +1,5 @@
 #include "reference/mla_attention/problem.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::mla_attention {
 
@@ -10,10 +11,8 @@ attention::Outputs<T> Op::forward(const Inputs& in, const Options& options, cons
   return out;
 }
 
-template attention::Outputs<f32> Op::forward<f32>(const Inputs&, const Options&, const Run&);
-template attention::Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&);
-template attention::Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
-template attention::Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
-template attention::Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
+#define INSTANTIATE(T) \
+  template attention::Outputs<T> Op::forward<T>(const Inputs&, const Options&, const Run&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::mla_attention

@@ -1,6 +1,7 @@
 #include "reference/mla_attention/problem.hpp"
 
 #include "reference/error.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::mla_attention {
 namespace {
@@ -131,10 +132,7 @@ template <class T> void Problem<T>::count_bytes(const Run& run, std::int64_t arr
   if (expanded && run.work != nullptr) run.work->peak_bytes += arrays * expanded->bytes();
 }
 
-template struct Problem<f32>;
-template struct Problem<f64>;
-template struct Problem<f192>;
-template struct Problem<mp50>;
-template struct Problem<mp100>;
+#define INSTANTIATE(T) template struct Problem<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::mla_attention

@@ -1,6 +1,7 @@
 #include "reference/error.hpp"
 #include "reference/linear/rows.hpp"
 #include "reference/mla_layer/layer.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::mla_layer {
 namespace {
@@ -112,10 +113,7 @@ template <class T> Gradients<T> Layer<T>::backward(const Cotangents& cotangents)
   return grad;
 }
 
-template Gradients<f32> Layer<f32>::backward(const Cotangents&);
-template Gradients<f64> Layer<f64>::backward(const Cotangents&);
-template Gradients<f192> Layer<f192>::backward(const Cotangents&);
-template Gradients<mp50> Layer<mp50>::backward(const Cotangents&);
-template Gradients<mp100> Layer<mp100>::backward(const Cotangents&);
+#define INSTANTIATE(T) template Gradients<T> Layer<T>::backward(const Cotangents&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::mla_layer

@@ -1,6 +1,7 @@
 #include "reference/mla_layer/cache.hpp"
 
 #include "reference/error.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::mla_layer {
 template <class T>
@@ -94,20 +95,10 @@ template <class T> Outputs<T> advance(const Inputs& weights, const Options& opti
   return Layer<T>(in, options, run).forward();
 }
 
-template Outputs<f32> whole_outputs<f32>(const Sizes&, const Options&, const Run&);
-template Outputs<f32> advance<f32>(const Inputs&, const Options&, const Run&,
-                                   const layer::NewTokens&, const MaskInputs&, Cache<f32>&);
-template Outputs<f64> whole_outputs<f64>(const Sizes&, const Options&, const Run&);
-template Outputs<f64> advance<f64>(const Inputs&, const Options&, const Run&,
-                                   const layer::NewTokens&, const MaskInputs&, Cache<f64>&);
-template Outputs<f192> whole_outputs<f192>(const Sizes&, const Options&, const Run&);
-template Outputs<f192> advance<f192>(const Inputs&, const Options&, const Run&,
-                                     const layer::NewTokens&, const MaskInputs&, Cache<f192>&);
-template Outputs<mp50> whole_outputs<mp50>(const Sizes&, const Options&, const Run&);
-template Outputs<mp50> advance<mp50>(const Inputs&, const Options&, const Run&,
-                                     const layer::NewTokens&, const MaskInputs&, Cache<mp50>&);
-template Outputs<mp100> whole_outputs<mp100>(const Sizes&, const Options&, const Run&);
-template Outputs<mp100> advance<mp100>(const Inputs&, const Options&, const Run&,
-                                       const layer::NewTokens&, const MaskInputs&, Cache<mp100>&);
+#define INSTANTIATE(T)                                                            \
+  template Outputs<T> whole_outputs<T>(const Sizes&, const Options&, const Run&); \
+  template Outputs<T> advance<T>(const Inputs&, const Options&, const Run&,       \
+                                 const layer::NewTokens&, const MaskInputs&, Cache<T>&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::mla_layer

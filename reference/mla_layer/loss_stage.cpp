@@ -1,4 +1,5 @@
 #include "reference/mla_layer/layer.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::mla_layer {
 
@@ -57,20 +58,10 @@ template <class T> void Layer<T>::take_loss() {
   out_.student = std::move(out.student);
 }
 
-template indexer_loss::Options Layer<f32>::loss_options() const;
-template indexer_loss::Tensors Layer<f32>::loss_tensors(Sizes&) const;
-template void Layer<f32>::take_loss();
-template indexer_loss::Options Layer<f64>::loss_options() const;
-template indexer_loss::Tensors Layer<f64>::loss_tensors(Sizes&) const;
-template void Layer<f64>::take_loss();
-template indexer_loss::Options Layer<f192>::loss_options() const;
-template indexer_loss::Tensors Layer<f192>::loss_tensors(Sizes&) const;
-template void Layer<f192>::take_loss();
-template indexer_loss::Options Layer<mp50>::loss_options() const;
-template indexer_loss::Tensors Layer<mp50>::loss_tensors(Sizes&) const;
-template void Layer<mp50>::take_loss();
-template indexer_loss::Options Layer<mp100>::loss_options() const;
-template indexer_loss::Tensors Layer<mp100>::loss_tensors(Sizes&) const;
-template void Layer<mp100>::take_loss();
+#define INSTANTIATE(T)                                                 \
+  template indexer_loss::Options Layer<T>::loss_options() const;       \
+  template indexer_loss::Tensors Layer<T>::loss_tensors(Sizes&) const; \
+  template void Layer<T>::take_loss();
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::mla_layer

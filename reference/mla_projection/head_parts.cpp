@@ -1,4 +1,5 @@
 #include "reference/mla_projection/head_parts.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline {
 
@@ -59,10 +60,7 @@ template <class T> void HeadParts<T>::pull_back(std::int64_t rows, std::span<con
   pull_back(*whole_, rows, x, dproduct, dx, dweight, dbias);
 }
 
-template class HeadParts<f32>;
-template class HeadParts<f64>;
-template class HeadParts<f192>;
-template class HeadParts<mp50>;
-template class HeadParts<mp100>;
+#define INSTANTIATE(T) template class HeadParts<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline

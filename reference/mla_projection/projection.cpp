@@ -2,6 +2,7 @@
 
 #include "reference/error.hpp"
 #include "reference/linear/rows.hpp"
+#include "reference/numeric/instantiate.hpp"
 #include "reference/rms_norm/rms_row.hpp"
 
 namespace plumbline::mla_projection {
@@ -300,15 +301,9 @@ void Projection<T>::pull_back_key_value(const Tokens<T>& tokens, std::span<const
   to_kv_->pull_back_bias(tokens.rows, draw, sums.bkv_a.at(shard));
 }
 
-template struct WeightSums<f32>;
-template struct WeightSums<f64>;
-template struct WeightSums<f192>;
-template struct WeightSums<mp50>;
-template struct WeightSums<mp100>;
-template class Projection<f32>;
-template class Projection<f64>;
-template class Projection<f192>;
-template class Projection<mp50>;
-template class Projection<mp100>;
+#define INSTANTIATE(T)           \
+  template struct WeightSums<T>; \
+  template class Projection<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::mla_projection

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/numeric/contract.hpp"
 #include "reference/numeric/precision.hpp"
 #include "reference/numeric/work.hpp"
 #include "reference/tensor/stored_tensor.hpp"
@@ -39,6 +40,10 @@ struct Value {  // one output or gradient
   std::vector<std::int32_t> integers;  // integer
   std::vector<std::uint8_t> booleans;  // boolean
   std::shared_ptr<const void> exact;   // std::vector<mp100>, of an evaluation in mp100 only
+  // Under a contract, of each real element: the proven bound of an execution's error, before the result is stored in
+  // the contract's output format (tier 1); the statistical one, where roundings are to nearest (tier 2); the
+  // magnitude an error is to be seen against where the value cancels.
+  std::vector<double> bound, bound2, gauge;
 };
 
 struct Evaluation {
@@ -46,6 +51,8 @@ struct Evaluation {
   bool forward = true, backward = false;
   int threads = 1;
   bool surrogate = false;  // losses whose gradient is p - t return the function it belongs to
+  // Bounds of the executions it allows come with the values; precision is then chosen by its units.
+  const Contract* contract = nullptr;
 };
 
 struct Result {

@@ -1,5 +1,6 @@
 #include "reference/rms_norm/rms_norm.hpp"
 
+#include "reference/numeric/instantiate.hpp"
 #include "reference/rms_norm/rms_row.hpp"
 
 namespace plumbline::rms_norm {
@@ -25,10 +26,8 @@ Outputs<T> Op::forward(const Inputs& in, const NormOptions& options, const Run& 
   return out;
 }
 
-template Outputs<f32> Op::forward<f32>(const Inputs&, const NormOptions&, const Run&);
-template Outputs<f64> Op::forward<f64>(const Inputs&, const NormOptions&, const Run&);
-template Outputs<f192> Op::forward<f192>(const Inputs&, const NormOptions&, const Run&);
-template Outputs<mp50> Op::forward<mp50>(const Inputs&, const NormOptions&, const Run&);
-template Outputs<mp100> Op::forward<mp100>(const Inputs&, const NormOptions&, const Run&);
+#define INSTANTIATE(T) \
+  template Outputs<T> Op::forward<T>(const Inputs&, const NormOptions&, const Run&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::rms_norm

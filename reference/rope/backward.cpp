@@ -1,3 +1,4 @@
+#include "reference/numeric/instantiate.hpp"
 #include "reference/rope/rope.hpp"
 
 namespace plumbline::rope {
@@ -26,15 +27,9 @@ template <class T> Gradients<T> Op::backward(const Inputs& in, const Options& op
   return grad;
 }
 
-template Gradients<f32> Op::backward<f32>(const Inputs&, const Options&, const Run&,
-                                          const Cotangents&);
-template Gradients<f64> Op::backward<f64>(const Inputs&, const Options&, const Run&,
-                                          const Cotangents&);
-template Gradients<f192> Op::backward<f192>(const Inputs&, const Options&, const Run&,
-                                            const Cotangents&);
-template Gradients<mp50> Op::backward<mp50>(const Inputs&, const Options&, const Run&,
-                                            const Cotangents&);
-template Gradients<mp100> Op::backward<mp100>(const Inputs&, const Options&, const Run&,
-                                              const Cotangents&);
+#define INSTANTIATE(T)                                                             \
+  template Gradients<T> Op::backward<T>(const Inputs&, const Options&, const Run&, \
+                                        const Cotangents&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::rope

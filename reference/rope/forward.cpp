@@ -1,3 +1,4 @@
+#include "reference/numeric/instantiate.hpp"
 #include "reference/rope/rope.hpp"
 
 namespace plumbline::rope {
@@ -23,10 +24,8 @@ Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run)
   return out;
 }
 
-template Outputs<f32> Op::forward<f32>(const Inputs&, const Options&, const Run&);
-template Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&);
-template Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
-template Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
-template Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
+#define INSTANTIATE(T) \
+  template Outputs<T> Op::forward<T>(const Inputs&, const Options&, const Run&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::rope

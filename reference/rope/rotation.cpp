@@ -4,6 +4,7 @@
 
 #include "reference/error.hpp"
 #include "reference/numeric/constants.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline {
 namespace {
@@ -143,10 +144,7 @@ template <class T> void Rotation<T>::pull_back(const Turn& turn, std::span<T> ro
   }
 }
 
-template class Rotation<f32>;
-template class Rotation<f64>;
-template class Rotation<f192>;
-template class Rotation<mp50>;
-template class Rotation<mp100>;
+#define INSTANTIATE(T) template class Rotation<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline

@@ -1,6 +1,7 @@
 #include "reference/stage_routing/stage_routing.hpp"
 
 #include "reference/error.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::stage_routing {
 
@@ -27,10 +28,8 @@ template <class T> Outputs<T> Op::forward(const Inputs&, const Options& options,
           flag(routing.lm_loss)};
 }
 
-template Outputs<f32> Op::forward<f32>(const Inputs&, const Options&, const Run&);
-template Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&);
-template Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
-template Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
-template Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
+#define INSTANTIATE(T) \
+  template Outputs<T> Op::forward<T>(const Inputs&, const Options&, const Run&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline::stage_routing

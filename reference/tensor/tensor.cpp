@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "reference/error.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline {
 
@@ -217,10 +218,7 @@ bool boolean_at(const StoredTensor& tensor, Index index) {
   return code == 1;
 }
 
-template struct Fetch<f32>;
-template struct Fetch<f64>;
-template struct Fetch<f192>;
-template struct Fetch<mp50>;
-template struct Fetch<mp100>;
+#define INSTANTIATE(T) template struct Fetch<T>;
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace plumbline

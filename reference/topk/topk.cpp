@@ -5,6 +5,7 @@
 
 #include "reference/error.hpp"
 #include "reference/numeric/decisions.hpp"
+#include "reference/numeric/instantiate.hpp"
 
 namespace plumbline {
 
@@ -52,17 +53,11 @@ template <class T> Selection select_best(std::span<const std::int64_t> keys,
   return best;
 }
 
-template Selection select_best<f32>(std::span<const std::int64_t>, std::span<const f32>,
-                                    std::int64_t, Tie);
-template Selection select_best<f64>(std::span<const std::int64_t>, std::span<const f64>,
-                                    std::int64_t, Tie);
-template Selection select_best<f192>(std::span<const std::int64_t>, std::span<const f192>,
-                                     std::int64_t, Tie);
-template Selection select_best<mp50>(std::span<const std::int64_t>, std::span<const mp50>,
-                                     std::int64_t, Tie);
-template Selection select_best<mp100>(std::span<const std::int64_t>, std::span<const mp100>,
-                                      std::int64_t, Tie);
-
+#define INSTANTIATE(T)                                                                 \
+  template Selection select_best<T>(std::span<const std::int64_t>, std::span<const T>, \
+                                    std::int64_t, Tie);                                \
+  template Outputs<T> Op::forward<T>(const Inputs&, const Options&, const Run&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 namespace topk {
 namespace {
 
@@ -114,12 +109,6 @@ Outputs<T> Op::forward(const Inputs& inputs, const Options& options, const Run& 
   });
   return out;
 }
-
-template Outputs<f32> Op::forward<f32>(const Inputs&, const Options&, const Run&);
-template Outputs<f64> Op::forward<f64>(const Inputs&, const Options&, const Run&);
-template Outputs<f192> Op::forward<f192>(const Inputs&, const Options&, const Run&);
-template Outputs<mp50> Op::forward<mp50>(const Inputs&, const Options&, const Run&);
-template Outputs<mp100> Op::forward<mp100>(const Inputs&, const Options&, const Run&);
 
 }  // namespace topk
 }  // namespace plumbline
