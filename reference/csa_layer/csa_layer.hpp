@@ -147,6 +147,7 @@ struct Op {
       "indexer))));  loss of csa_indexer_loss into the indexer alone";
   static constexpr std::string_view honours[] = {"barrier", "head_chunk", "key_block", "prefill",
                                                  "step"};
+  static constexpr bool outputs_can_be_given = false;  // but for the stages that Inputs names
   static bool has_surrogate(const Options& options) {
     return options.loss && options.loss->gradient == indexer_loss::Gradient::p_minus_t;
   }

@@ -148,6 +148,7 @@ struct Op {
       "dsa_indexer_loss";
   static constexpr std::string_view honours[] = {"barrier",  "head_chunk", "key_block", "sliced",
                                                  "absorbed", "prefill",    "step"};
+  static constexpr bool outputs_can_be_given = false;  // but for the stages that Inputs names
   static bool has_surrogate(const Options& options) {
     return options.loss && options.loss->gradient == indexer_loss::Gradient::p_minus_t;
   }
