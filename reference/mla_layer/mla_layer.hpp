@@ -155,6 +155,9 @@ struct Op {
   static bool reaches(std::string_view output, std::string_view input) {
     return (output == "loss") == input.starts_with("indexer_");
   }
+  static bool takes(std::string_view input, const Options& options) {
+    return options.indexer.has_value() || !input.starts_with("indexer_");
+  }
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>
   static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&);
