@@ -157,8 +157,7 @@ TEST(CsaLayer, IsTheChainOfItsOperations) {
   }
 }
 
-// Long sequences, one row: only what the row needs is projected. With a window of 8 and no block that is 8 tokens for
-// keys and one for the query; blocks add the tokens of those that are selected, and indexer keys those of all it sees.
+// One row of sequences of many lengths: only what the row needs is projected, whatever else there is.
 TEST(CsaLayer, OnlyWhatRowsNeedIsProjected) {
   std::int64_t counts[3] = {}, peaks[3] = {};
   int i = 0;
@@ -174,15 +173,33 @@ TEST(CsaLayer, OnlyWhatRowsNeedIsProjected) {
   EXPECT_EQ(counts[1], counts[2]) << "a window does not grow with the sequence";
   EXPECT_EQ(peaks[1], peaks[2]);
 
-  i = 0;
-  for (const std::int64_t row : {7, 31, 127}) {  // 2, 8 and 32 blocks of 4 are seen
-    Problem problem = drawn_layer(nullptr, "hca", 256);
-    problem.options["window"] = 8;
-    support::put_in(problem, "row_index", i32s({1}, {static_cast<std::int32_t>(row)}));
-    counts[i++] = run("csa_layer", problem, Precision::f64).forward.rows_fetched;
+  for (const char* kind : {"csa", "hca"}) {
+    i = 0;
+    for (const std::int64_t tokens : {160, 400, 1200}) {
+      Problem problem = drawn_layer(nullptr, kind, tokens);
+      support::put_in(problem, "row_index", i32s({1}, {127}));
+      const Result result = run("csa_layer", problem, Precision::f64);
+      counts[i] = result.forward.rows_fetched;
+      peaks[i++] = result.forward.peak_bytes;
+    }
+    EXPECT_EQ(counts[0], counts[1]) << kind;
+    EXPECT_EQ(counts[1], counts[2]) << kind << ": what comes after the row costs nothing";
+    EXPECT_EQ(peaks[0], peaks[2]) << kind;
   }
-  // Each block more: kv and gate of four tokens, and a key for every head of the attention.
-  EXPECT_EQ((counts[2] - counts[1]) * 6, (counts[1] - counts[0]) * 24);
+  // Blocks of csa are made where they are selected: more slots, more blocks, up to the 32 that the row sees.
+  std::int64_t before = 0;
+  for (const int k : {1, 4, 16, 32}) {
+    Problem problem = drawn_layer(nullptr, "csa", 160);
+    problem.options["indexer"]["k"] = k;
+    support::put_in(problem, "row_index", i32s({1}, {127}));
+    const std::int64_t now = run("csa_layer", problem, Precision::f64).forward.rows_fetched;
+    EXPECT_GT(now, before) << k;
+    before = now;
+  }
+  Problem all = drawn_layer(nullptr, "csa", 160);
+  all.options["indexer"]["k"] = 33;
+  support::put_in(all, "row_index", i32s({1}, {127}));
+  EXPECT_EQ(run("csa_layer", all, Precision::f64).forward.rows_fetched, before);
 }
 
 TEST(CsaStep, ByHand) {

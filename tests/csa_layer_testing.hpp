@@ -104,7 +104,10 @@ class Chain {
     put_in(attention, "sink", layer_.in.at("sink"));
     Array<mp50> blocks;
     Array<std::int32_t> indices;
-    if (options_["kind"] != "window") {
+    if (options_["kind"] == "window") {  // blocks longer than the sequence: there are none
+      attention.options["m"] = S + 1;
+      put(attention, "compressed", Array<mp50>({1, 0, D}));
+    } else {
       attention.options["m"] = options_["m"];
       put(attention, "compressed", blocks = compressed(flat));
     }
