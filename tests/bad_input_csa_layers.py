@@ -170,8 +170,8 @@ STEP = [row for base in ("csa_step", "csa_step hca", "csa_step window") for row 
     ("a NaN in an old token in the window", "csa_step window", "in.state.kv[0, 2, 0]", poke("in.state.kv", 8, NAN)),
 ]
 
-ROWS = [("operations", *row) for row in
-        [row for base in ("csa_layer", "csa_step") for path in ("rope", "compress_rope", "indexer.rope")
-         for row in [(fault + " (%s)" % path, of, where, all_of(option(path, {"theta": 10000.0, "dim": 2}), change))
-                     for fault, of, where, change in rope_rows(base, path, 6)]]
-        + BLOCKS + EVERY + INDEXER + LAYER + STEP]
+ROPES = [(fault + " (%s)" % path, of, where, all_of(option(path, {"theta": 10000.0, "dim": 2}), change))
+         for base in ("csa_layer", "csa_step") for path in ("rope", "compress_rope", "indexer.rope")
+         for fault, of, where, change in rope_rows(base, path, 6)]
+OWN = [("operations", *row) for row in BLOCKS + EVERY + INDEXER + LAYER + STEP]
+ROWS = [("operations", *row) for row in ROPES] + OWN

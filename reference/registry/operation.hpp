@@ -97,10 +97,12 @@ class Operation {
   // The gradient of an input includes what comes through this output.
   virtual bool reaches(std::string_view output, std::string_view input) const = 0;
   // The options have a use for this optional input.
-  virtual bool takes(std::string_view input, const Json& options) const = 0;
+  virtual bool takes(std::string_view, const Json& /*options*/) const { return true; }
   // The size of a letter that options and other letters make, such as the lanes of a kind; nothing for any other.
-  virtual std::optional<std::int64_t> derived(std::string_view letter, const Json& options,
-                                              const SizeOf& size) const = 0;
+  virtual std::optional<std::int64_t> derived(std::string_view /*letter*/, const Json& /*options*/,
+                                              const SizeOf&) const {
+    return std::nullopt;
+  }
 };
 
 std::span<const Operation* const> operations();     // in the order of their names
