@@ -30,6 +30,9 @@ TEST(CsaLayer, ByHand) {
   expect_near(output(sparse, "attention_output"), {(3 * ln3 + 8 * ln2) / 9, 25.0 / 9, 0, 0});
   expect_near(output(sparse, "output"), {25, 50}, 1e-14);
   expect_near(output(sparse, "loss"), {0}, 0);
+  problem.outputs.clear();
+  problem.schedule = {{"step", 1}};
+  expect_near(output(run("csa_layer", problem), "output"), {25, 50}, 1e-14);
 }
 
 TEST(CsaLayer, ByHandWithALoss) {
