@@ -153,6 +153,7 @@ struct Op {
   static bool reaches(std::string_view output, std::string_view input) {
     return (output == "loss") == input.starts_with("indexer_");
   }
+  static MaskView mask_view(const Inputs&, const Options&);
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>
   static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&);

@@ -5,6 +5,7 @@
 //   presets()                  a span of {name, doc, apply(Options&)}, the first is the default
 //   has_surrogate(options)     the gradient belongs to another function than the value
 //   reaches(output, input)     false where the gradient through an output is stopped on the way
+//   mask_view(in, options)     who sees whom (MaskView of reference/mask), for pictures
 //   outputs_can_be_given       false: only what Inputs::fields names as given may be given
 #pragma once
 #include <algorithm>
@@ -98,6 +99,28 @@ template <class Op> class OperationOf final : public Operation {
     }
   }
 
+  std::shared_ptr<const MaskView> mask_view(const Problem& problem) const override {
+    if constexpr (requires(const typename Op::Inputs& in, const Options& o) {
+                    Op::mask_view(in, o);
+                  }) {
+      NonFinite nonfinite{};
+      const Options read = parse(problem.options, nonfinite);
+      typename Op::Inputs in;
+      const Tensors replaced = bind(problem, nonfinite, in);
+      MaskView seen = Op::mask_view(in, read);
+      const bool named = seen.selected.given() || seen.indices.given();
+      for (auto [key, tensor] :
+           {std::pair("indices", &seen.indices), {"selected", &seen.selected}}) {
+        const auto found = replaced.find(key);  // an output of the operation, given
+        if (!named && found != replaced.end()) *tensor = found->second;
+      }
+      return std::make_shared<MaskView>(std::move(seen));
+    } else {
+      (void)problem;
+      return nullptr;
+    }
+  }
+
   Result evaluate(const Problem& problem, const Evaluation& how) const override {
     switch (how.precision) {
       case Precision::f32: return evaluate_in<f32>(problem, how);
@@ -150,19 +173,24 @@ template <class Op> class OperationOf final : public Operation {
     }
   }
 
-  template <class T> Result evaluate_in(const Problem& problem, const Evaluation& how) const {
-    NonFinite nonfinite{};
-    const Options read = parse(problem.options, nonfinite);
-    Run run = make_run(*this, problem, how);
-    const Tensors replaced = given_outputs(*this, problem, outputs_can_be_given());
+  // The inputs by name, and what of the outputs is given.
+  Tensors bind(const Problem& problem, NonFinite nonfinite, typename Op::Inputs& in) const {
+    Tensors replaced = given_outputs(*this, problem, outputs_can_be_given());
     std::vector<std::string> replaced_names;
     for (const auto& [given_name, tensor] : replaced) replaced_names.push_back(given_name);
-
-    typename Op::Inputs in;
     TensorBinder binder(problem, nonfinite);
     in.fields(binder);
     binder.finish(From::in, {});
     binder.finish(From::given, replaced_names);
+    return replaced;
+  }
+
+  template <class T> Result evaluate_in(const Problem& problem, const Evaluation& how) const {
+    NonFinite nonfinite{};
+    const Options read = parse(problem.options, nonfinite);
+    Run run = make_run(*this, problem, how);
+    typename Op::Inputs in;
+    const Tensors replaced = bind(problem, nonfinite, in);
     check_cotangents(*this, problem);
 
     Result result;

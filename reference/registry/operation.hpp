@@ -75,6 +75,8 @@ struct PresetInfo {
   Json options;  // every option as the preset sets it
 };
 
+struct MaskView;  // reference/mask/mask.hpp
+
 class Operation {
  public:
   virtual ~Operation() = default;
@@ -92,6 +94,8 @@ class Operation {
   virtual bool has_surrogate(const Json& options) const = 0;
   // The gradient of an input includes what comes through this output.
   virtual bool reaches(std::string_view output, std::string_view input) const = 0;
+  // Who sees whom in a case; null where the operation has no mask.
+  virtual std::shared_ptr<const MaskView> mask_view(const Problem& problem) const = 0;
 };
 
 std::span<const Operation* const> operations();     // in the order of their names
