@@ -37,9 +37,7 @@ std::vector<std::int64_t> numbers_of(const std::string& list, const std::string&
 std::string names_with_masks() {
   std::string names;
   for (const Operation* operation : operations()) {
-    const bool has = std::any_of(operation->inputs.begin(), operation->inputs.end(),
-                                 [](const TensorInfo& input) { return input.name == "row_mask"; });
-    if (has) names += (names.empty() ? "" : ", ") + operation->name;
+    if (operation->has_mask_view) names += (names.empty() ? "" : ", ") + operation->name;
   }
   return names;
 }
@@ -56,8 +54,7 @@ void run(const Arguments& arguments) {
   const Operation& operation = plumbline::operation(problem.op());
   const auto view = operation.mask_view(problem.problem);
   if (!view) {
-    throw Error("op", in_quotes(operation.name),
-                "an operation with rows and a mask: " + names_with_masks());
+    throw Error("op", in_quotes(operation.name), "one whose rows see keys: " + names_with_masks());
   }
   PictureRequest request;
   request.batch = arguments.batch;

@@ -140,7 +140,7 @@ const CellStyle& style_of(Cell cell) {
       {'x', "#8db8dd", "seen"},
       {'#', "#1f4e8c", "seen and selected"},
       {'!', "url(#dropped)", "selected, not seen: dropped"},
-      {' ', "#ffffff", "before the window"},
+      {' ', "#ffffff", "an earlier token, no key"},
       {'.', "#efefef", "later, or not yet complete"},
       {'~', "#f7ead2", "another document"},
       {'/', "url(#straddling)", "straddles documents: seen by nobody"},
@@ -229,7 +229,10 @@ std::string as_text(const Picture& picture) {
   for (std::size_t r = 0; r < picture.rows.size(); ++r) {
     const PictureRow& row = picture.rows[r];
     line(fmt::format("{} at {}", row.row, row.token), [&](std::size_t p, std::size_t i) {
-      return row.real ? style_of(picture.panels[p].rows[r][i]).letter : ':';
+      if (!row.real) return ':';
+      const Panel& panel = picture.panels[p];
+      const char letter = style_of(panel.rows[r][i]).letter;
+      return letter == ' ' && panel.keys[i] == row.token ? 'o' : letter;
     });
   }
   text += "\n";

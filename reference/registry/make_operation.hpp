@@ -10,6 +10,7 @@
 #pragma once
 #include <algorithm>
 
+#include "reference/mask/mask.hpp"
 #include "reference/operation/run.hpp"
 #include "reference/registry/option_visitors.hpp"
 #include "reference/registry/output_visitors.hpp"
@@ -30,6 +31,11 @@ concept HasPresets = requires {
   Op::presets();
 };
 
+template <class Op>
+concept HasMaskView = requires(const typename Op::Inputs& in, const typename Op::Options& options) {
+  Op::mask_view(in, options);
+};
+
 template <class Op> class OperationOf final : public Operation {
   using Options = typename Op::Options;
 
@@ -40,6 +46,7 @@ template <class Op> class OperationOf final : public Operation {
     formula = Op::formula;
     for (const std::string_view key : Op::honours) honours.emplace_back(key);
 
+    has_mask_view = HasMaskView<Op>;
     typename Op::Inputs in;
     TensorLister tensors;
     in.fields(tensors);
@@ -100,9 +107,7 @@ template <class Op> class OperationOf final : public Operation {
   }
 
   std::shared_ptr<const MaskView> mask_view(const Problem& problem) const override {
-    if constexpr (requires(const typename Op::Inputs& in, const Options& o) {
-                    Op::mask_view(in, o);
-                  }) {
+    if constexpr (HasMaskView<Op>) {
       NonFinite nonfinite{};
       const Options read = parse(problem.options, nonfinite);
       typename Op::Inputs in;

@@ -86,6 +86,7 @@ class Operation {
   std::vector<OptionInfo> options;
   std::vector<PresetInfo> presets;   // the first is the default
   std::vector<std::string> honours;  // schedule keys
+  bool has_mask_view = false;        // that mask_view gives
 
   virtual Result evaluate(const Problem& problem, const Evaluation& how) const = 0;
   // The options as JSON after preset and defaults; an Error if they are not valid.
@@ -94,7 +95,7 @@ class Operation {
   virtual bool has_surrogate(const Json& options) const = 0;
   // The gradient of an input includes what comes through this output.
   virtual bool reaches(std::string_view output, std::string_view input) const = 0;
-  // Who sees whom in a case; null where the operation has no mask.
+  // Who sees whom in a case; null without has_mask_view.
   virtual std::shared_ptr<const MaskView> mask_view(const Problem& problem) const = 0;
 };
 
