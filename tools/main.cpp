@@ -73,6 +73,7 @@ int run(int argc, char** argv) {
   add_compare(app);
   add_gradcheck(app);
   add_info(app);
+  add_mask(app);
   add_generate(app);
   add_fixtures(app);
   int status = 0;

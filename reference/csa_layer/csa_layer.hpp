@@ -168,6 +168,7 @@ struct Op {
     if (letter == "G*r") return size("G") * size("r");
     return std::nullopt;
   }
+  static MaskView mask_view(const Inputs&, const Options&);
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>
   static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&);

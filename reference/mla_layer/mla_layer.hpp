@@ -158,6 +158,7 @@ struct Op {
   static bool takes(std::string_view input, const Options& options) {
     return options.indexer.has_value() || !input.starts_with("indexer_");
   }
+  static MaskView mask_view(const Inputs&, const Options&);
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>
   static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&);

@@ -7,10 +7,12 @@
 //   reaches(output, input)     false where the gradient through an output is stopped on the way
 //   takes(input, options)      false for an optional input that these options have no use for
 //   derived(letter, options, size)   what a letter is that others make; size() says what those are
+//   mask_view(in, options)     who sees whom (MaskView of reference/mask), for pictures
 //   outputs_can_be_given       false: only what Inputs::fields names as given may be given
 #pragma once
 #include <algorithm>
 
+#include "reference/mask/mask.hpp"
 #include "reference/operation/run.hpp"
 #include "reference/registry/option_visitors.hpp"
 #include "reference/registry/output_visitors.hpp"
@@ -31,6 +33,11 @@ concept HasPresets = requires {
   Op::presets();
 };
 
+template <class Op>
+concept HasMaskView = requires(const typename Op::Inputs& in, const typename Op::Options& options) {
+  Op::mask_view(in, options);
+};
+
 template <class Op> class OperationOf final : public Operation {
   using Options = typename Op::Options;
 
@@ -41,6 +48,7 @@ template <class Op> class OperationOf final : public Operation {
     formula = Op::formula;
     for (const std::string_view key : Op::honours) honours.emplace_back(key);
 
+    has_mask_view = HasMaskView<Op>;
     typename Op::Inputs in;
     TensorLister tensors;
     in.fields(tensors);
@@ -121,6 +129,26 @@ template <class Op> class OperationOf final : public Operation {
     }
   }
 
+  std::shared_ptr<const MaskView> mask_view(const Problem& problem) const override {
+    if constexpr (HasMaskView<Op>) {
+      NonFinite nonfinite{};
+      const Options read = parse(problem.options, nonfinite);
+      typename Op::Inputs in;
+      const Tensors replaced = bind(problem, nonfinite, in);
+      MaskView seen = Op::mask_view(in, read);
+      const bool named = seen.selected.given() || seen.indices.given();
+      for (auto [key, tensor] :
+           {std::pair("indices", &seen.indices), {"selected", &seen.selected}}) {
+        const auto found = replaced.find(key);  // an output of the operation, given
+        if (!named && found != replaced.end()) *tensor = found->second;
+      }
+      return std::make_shared<MaskView>(std::move(seen));
+    } else {
+      (void)problem;
+      return nullptr;
+    }
+  }
+
   Result evaluate(const Problem& problem, const Evaluation& how) const override {
     if (how.contract != nullptr) return evaluate_under(*how.contract, problem, how);
     switch (how.precision) {
@@ -191,19 +219,24 @@ template <class Op> class OperationOf final : public Operation {
     }
   }
 
-  template <class T> Result evaluate_in(const Problem& problem, const Evaluation& how) const {
-    NonFinite nonfinite{};
-    const Options read = parse(problem.options, nonfinite);
-    Run run = make_run(*this, problem, how);
-    const Tensors replaced = given_outputs(*this, problem, outputs_can_be_given());
+  // The inputs by name, and what of the outputs is given.
+  Tensors bind(const Problem& problem, NonFinite nonfinite, typename Op::Inputs& in) const {
+    Tensors replaced = given_outputs(*this, problem, outputs_can_be_given());
     std::vector<std::string> replaced_names;
     for (const auto& [given_name, tensor] : replaced) replaced_names.push_back(given_name);
-
-    typename Op::Inputs in;
     TensorBinder binder(problem, nonfinite);
     in.fields(binder);
     binder.finish(From::in, {});
     binder.finish(From::given, replaced_names);
+    return replaced;
+  }
+
+  template <class T> Result evaluate_in(const Problem& problem, const Evaluation& how) const {
+    NonFinite nonfinite{};
+    const Options read = parse(problem.options, nonfinite);
+    Run run = make_run(*this, problem, how);
+    typename Op::Inputs in;
+    const Tensors replaced = bind(problem, nonfinite, in);
     check_cotangents(*this, problem);
 
     Result result;

@@ -85,6 +85,7 @@ struct PresetInfo {
 };
 
 using SizeOf = std::function<std::int64_t(std::string_view letter)>;
+struct MaskView;  // reference/mask/mask.hpp
 
 class Operation {
  public:
@@ -95,6 +96,7 @@ class Operation {
   std::vector<OptionInfo> options;
   std::vector<PresetInfo> presets;   // the first is the default
   std::vector<std::string> honours;  // schedule keys
+  bool has_mask_view = false;        // that mask_view gives
 
   virtual Result evaluate(const Problem& problem, const Evaluation& how) const = 0;
   // The options as JSON after preset and defaults; an Error if they are not valid.
@@ -110,6 +112,8 @@ class Operation {
                                               const SizeOf&) const {
     return std::nullopt;
   }
+  // Who sees whom in a case; null without has_mask_view.
+  virtual std::shared_ptr<const MaskView> mask_view(const Problem& problem) const = 0;
 };
 
 std::span<const Operation* const> operations();     // in the order of their names
