@@ -55,9 +55,9 @@ template <class T> Selection select_best(std::span<const std::int64_t> keys,
 
 #define INSTANTIATE(T)                                                                 \
   template Selection select_best<T>(std::span<const std::int64_t>, std::span<const T>, \
-                                    std::int64_t, Tie);                                \
-  template Outputs<T> Op::forward<T>(const Inputs&, const Options&, const Run&);
+                                    std::int64_t, Tie);
 PLUMBLINE_EACH_SCALAR(INSTANTIATE)
+#undef INSTANTIATE
 namespace topk {
 namespace {
 
@@ -109,6 +109,10 @@ Outputs<T> Op::forward(const Inputs& inputs, const Options& options, const Run& 
   });
   return out;
 }
+
+#define INSTANTIATE(T) \
+  template Outputs<T> Op::forward<T>(const Inputs&, const Options&, const Run&);
+PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 
 }  // namespace topk
 }  // namespace plumbline
