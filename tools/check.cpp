@@ -18,6 +18,7 @@
 #include "verdict/check.hpp"
 #include "verdict/check_report.hpp"
 #include "verdict/compare.hpp"
+#include "verdict/contract.hpp"
 
 namespace plumbline {
 namespace {

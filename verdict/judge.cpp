@@ -12,7 +12,7 @@ struct FormatRange {
   Format format;
   Dtype dtype;
   double overflow;  // what rounds to no finite number any more
-  bool saturates;   // converters may return the largest number instead
+  double largest;   // what converters that saturate return instead; 0: none do
 };
 constexpr double most(int exponent, int precision) {  // largest number and half its ulp
   double power = 1;
@@ -22,14 +22,14 @@ constexpr double most(int exponent, int precision) {  // largest number and half
   return power * (2 - half);
 }
 constexpr FormatRange ranges[] = {
-    {Format::f32, Dtype::f32, most(127, 24), false},
-    {Format::f64, Dtype::f64, std::numeric_limits<double>::infinity(), false},
-    {Format::tf32, Dtype::f32, most(127, 11), false},
-    {Format::f16, Dtype::f16, most(15, 11), false},
-    {Format::bf16, Dtype::bf16, most(127, 8), false},
+    {Format::f32, Dtype::f32, most(127, 24), 0},
+    {Format::f64, Dtype::f64, std::numeric_limits<double>::infinity(), 0},
+    {Format::tf32, Dtype::f32, most(127, 11), 0},
+    {Format::f16, Dtype::f16, most(15, 11), 0},
+    {Format::bf16, Dtype::bf16, most(127, 8), 0},
     // The top code of e4m3 is NaN, so its largest number is 448 and not 480.
-    {Format::f8_e4m3, Dtype::f8_e4m3, 464, true},
-    {Format::f8_e5m2, Dtype::f8_e5m2, most(15, 3), true},
+    {Format::f8_e4m3, Dtype::f8_e4m3, 464, 448},
+    {Format::f8_e5m2, Dtype::f8_e5m2, most(15, 3), 57344},
 };
 
 Format format_of(Dtype dtype) {
@@ -95,7 +95,7 @@ JudgedElement judge_real(const Value& value, std::size_t i, Pair actual, const S
   if (!std::isfinite(actual.high)) {
     const bool sign = std::isnan(actual.high) || e.wanted.high == 0 ||
                       std::signbit(actual.high) == std::signbit(e.wanted.high);
-    if (may_overflow && sign && (std::isinf(actual.high) || storage.saturates)) {
+    if (may_overflow && sign && (std::isinf(actual.high) || storage.largest > 0)) {
       const bool known = std::isfinite(static_cast<double>(e.bound));
       e.verdict = known ? Verdict::pass : Verdict::unprovable;
       e.margin = e.margin2 = known ? 0 : 1;
@@ -107,14 +107,12 @@ JudgedElement judge_real(const Value& value, std::size_t i, Pair actual, const S
     return e;
   }
   e.off = difference(actual, e.wanted);
-  if (may_overflow && storage.saturates && e.off > e.bound) {
-    // A converter that saturates returns the largest number for whatever lies beyond.
-    const long double top = storage.overflow / (1 + storage.unit);
-    const long double missing =
-        std::max<long double>(0, std::min<long double>(size + e.bound, top) -
-                                     std::fabs(static_cast<long double>(actual.high)));
-    const bool sign = std::signbit(actual.high) == std::signbit(e.wanted.high);
-    if (sign && missing <= e.bound) e.off = missing;
+  const bool same_sign = std::signbit(actual.high) == std::signbit(e.wanted.high);
+  if (may_overflow && storage.largest > 0 && same_sign && e.off > e.bound) {
+    // A converter that saturates returns the largest number for whatever lies beyond it, and nothing smaller.
+    const long double short_of = storage.largest - std::fabs(static_cast<long double>(actual.high));
+    const bool beyond = size - (value.bound.empty() ? 0 : value.bound[i]) >= storage.largest;
+    if (beyond ? short_of == 0 : std::fabs(short_of) <= e.bound) e.off = short_of;
   }
   const auto ratio = [&](long double bound) {
     return e.off == 0 ? 0 : bound == 0 ? infinity : std::isinf(bound) ? 0 : e.off / bound;
@@ -154,7 +152,7 @@ Storage storage_of(const Contract& contract, Dtype actual) {
     for (const FormatRange& range : ranges) {
       if (range.format != format) continue;
       storage.overflow = std::min(storage.overflow, range.overflow);
-      storage.saturates = storage.saturates || range.saturates;
+      if (range.largest > 0) storage.largest = range.largest;
       if (unit > coarsest) storage.dtype = range.dtype;
     }
     coarsest = std::max(coarsest, unit);

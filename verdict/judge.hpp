@@ -64,7 +64,7 @@ struct TensorVerdict {
 // The coarser of two formats in every respect: what storing a number may cost.
 struct Storage {
   double unit = 0, least = 0, overflow = std::numeric_limits<double>::infinity();
-  bool saturates = false;
+  double largest = 0;        // what a converter that saturates returns; 0: none does
   Dtype dtype = Dtype::f64;  // whose ulp is told
 };
 Storage storage_of(const Contract& contract, Dtype actual);
