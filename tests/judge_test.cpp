@@ -7,7 +7,8 @@
 namespace plumbline {
 namespace {
 
-Verdict verdict(const Value& value, const StoredTensor& actual, const Contract& contract = f64()) {
+Verdict verdict(const Value& value, const StoredTensor& actual,
+                const KernelContract& contract = f64()) {
   return judge(value, actual, contract).verdict;
 }
 
@@ -58,7 +59,7 @@ TEST(Judge, NanAndInfinitiesStandInTheSamePlaces) {
 }
 
 TEST(Judge, StoringMayOverflow) {
-  Contract contract = f32();
+  KernelContract contract = f32();
   contract.output = Format::f16;
   const std::uint16_t infinite = 0x7c00, most = 0x7bff;
   const auto half = [](std::uint16_t code) {
@@ -148,7 +149,7 @@ struct Selected {
   std::int64_t k = 2;
   double beta = 0, beta2 = 0;
   bool threshold = false;
-  Contract contract = f64();
+  KernelContract contract = f64();
 
   TensorVerdict judged(const std::vector<std::int32_t>& indices) const {
     return judge_selection(

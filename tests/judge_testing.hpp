@@ -48,7 +48,7 @@ inline Value value_of(const Shape& shape, const std::vector<double>& high, doubl
 }
 
 // Storing costs next to nothing under f64, so that bounds are what they say.
-inline const Contract& f64() { return contract_named("ieee_f64"); }
-inline const Contract& f32() { return contract_named("ieee_f32"); }
+inline const KernelContract& f64() { return contract_named("ieee_f64"); }
+inline const KernelContract& f32() { return contract_named("ieee_f32"); }
 
 }  // namespace plumbline

@@ -34,7 +34,7 @@ std::vector<std::string> comma_list(const std::string& list, const std::string& 
   return parts;
 }
 
-Contract contract_of(const std::string& text) {
+KernelContract contract_of(const std::string& text) {
   if (!text.starts_with('@')) return contract_named(text);
   const std::string path = text.substr(1);
   std::ifstream file(path, std::ios::binary);

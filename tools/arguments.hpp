@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/numeric/contract.hpp"
+#include "verdict/contract.hpp"
 
 namespace plumbline {
 
@@ -13,6 +13,6 @@ int threads_of(int asked);
 std::vector<std::string> comma_list(const std::string& list, const std::string& option);
 
 // --contract: a preset by its name, or @ and the file with its JSON.
-Contract contract_of(const std::string& text);
+KernelContract contract_of(const std::string& text);
 
 }  // namespace plumbline

@@ -110,7 +110,7 @@ void print_text(const CheckReport& report) {
 }
 
 // The one asked for, else the one the case declares.
-Contract contract_for(const Arguments& arguments, const Case& golden) {
+KernelContract contract_for(const Arguments& arguments, const Case& golden) {
   if (!arguments.contract.empty()) return contract_of(arguments.contract);
   const auto declared = golden.metadata.json.find("contract");
   if (declared == golden.metadata.json.end()) {

@@ -62,7 +62,7 @@ void print_work(const char* direction, const Work& work) {
 
 // The values stay those of the precision asked for; the bounds come from an evaluation of their own.
 void add_bounds(const Operation& operation, const Problem& problem, Evaluation how,
-                const Contract& contract, Result& result) {
+                const KernelContract& contract, Result& result) {
   how.contract = &contract;
   Result bounded = operation.evaluate(problem, how);
   const auto take = [](std::vector<Value>& values, std::vector<Value>& from) {
@@ -97,7 +97,7 @@ void run(const Arguments& arguments) {
     problem.problem.in.emplace("row_index", row_index_of(arguments.rows));
   }
   const Operation& operation = plumbline::operation(problem.op());
-  std::optional<Contract> contract;
+  std::optional<KernelContract> contract;
   if (!arguments.contract.empty()) contract = contract_of(arguments.contract);
   check_writable(arguments.output);
   Result result;

@@ -14,7 +14,7 @@ namespace {
 struct Attempt {
   std::string text;
   Problem problem;
-  const Contract* contract = nullptr;
+  const KernelContract* contract = nullptr;
 };
 
 class Alternatives {

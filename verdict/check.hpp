@@ -25,7 +25,7 @@ struct CheckQuestion {
   const Operation* operation = nullptr;
   Problem problem;
   std::vector<StoredTensor> actual;  // by their full names; out.x.lo among them
-  Contract contract;
+  KernelContract contract;
   std::string golden_path, actual_path;  // for reports
 };
 

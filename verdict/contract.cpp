@@ -4,12 +4,13 @@
 
 #include "reference/error.hpp"
 #include "reference/registry/option_visitors.hpp"
+#include "verdict/contract_fields.hpp"
 
 namespace plumbline {
 namespace {
 
-Contract ieee(std::string_view name, Format format) {
-  Contract contract;
+KernelContract ieee(std::string_view name, Format format) {
+  KernelContract contract;
   contract.name = name;
   contract.input = contract.storage = contract.output = format;
   contract.accumulator.format = format;
@@ -17,14 +18,14 @@ Contract ieee(std::string_view name, Format format) {
 }
 
 // Narrow inputs, products that are exact in f32, sums in f32, an online softmax.
-Contract kernel(std::string_view name, Format input) {
-  Contract contract = ieee(name, Format::f32);
+KernelContract kernel(std::string_view name, Format input) {
+  KernelContract contract = ieee(name, Format::f32);
   contract.input = input;
   contract.algebra.softmax = Algebra::Softmax::online;
   return contract;
 }
-Contract bf16_f32acc() {
-  Contract contract = kernel("bf16_f32acc", Format::bf16);
+KernelContract bf16_f32acc() {
+  KernelContract contract = kernel("bf16_f32acc", Format::bf16);
   contract.storage = contract.output = Format::bf16;
   for (const Point point : {Point::proj_out, Point::norm_out, Point::rope_out, Point::probabilities,
                             Point::output, Point::dscores}) {
@@ -33,16 +34,16 @@ Contract bf16_f32acc() {
   contract.algebra.delta = Algebra::Delta::from_output;
   return contract;
 }
-Contract hopper_bf16() {
-  Contract contract = bf16_f32acc();
+KernelContract hopper_bf16() {
+  KernelContract contract = bf16_f32acc();
   contract.name = "hopper_bf16";
   contract.accumulator.rounding = Accumulator::Rounding::truncate;
   contract.accumulator.block = 16;
   contract.accumulator.fraction_bits = 25;
   return contract;
 }
-Contract hopper_fp8() {
-  Contract contract = hopper_bf16();
+KernelContract hopper_fp8() {
+  KernelContract contract = hopper_bf16();
   contract.name = "hopper_fp8";
   contract.input = Format::f8_e4m3;
   contract.accumulator.block = 32;
@@ -50,8 +51,8 @@ Contract hopper_fp8() {
   contract.accumulator.promotion = 128;
   return contract;
 }
-Contract tf32() {
-  Contract contract = kernel("tf32", Format::tf32);
+KernelContract tf32() {
+  KernelContract contract = kernel("tf32", Format::tf32);
   contract.accumulator.rounding = Accumulator::Rounding::truncate;
   return contract;
 }
@@ -62,7 +63,7 @@ void at_least(double value, double least, const char* key) {
               least == 0 ? "a number >= 0" : "a number >= " + json_text(nlohmann::json(least)));
 }
 
-void check(const Contract& c) {
+void check(const KernelContract& c) {
   const Accumulator& sum = c.accumulator;
   at_least(static_cast<double>(sum.block), 0, "accumulator.block");
   at_least(static_cast<double>(sum.fraction_bits), 0, "accumulator.fraction_bits");
@@ -115,7 +116,7 @@ std::span<const ContractPreset> contract_presets() {
   return presets;
 }
 
-const Contract& contract_named(std::string_view name) {
+const KernelContract& contract_named(std::string_view name) {
   std::vector<std::string> names;
   for (const ContractPreset& preset : contract_presets()) {
     if (preset.name == name) return preset.contract;
@@ -125,8 +126,8 @@ const Contract& contract_named(std::string_view name) {
               "one of " + joined(names) + ", or @FILE");
 }
 
-Contract contract_from_json(const nlohmann::json& json) {
-  Contract contract = contract_named("ieee_f32");
+KernelContract contract_from_json(const nlohmann::json& json) {
+  KernelContract contract = contract_named("ieee_f32");
   contract.name = "custom";
   OptionReader reader(json, "contract.");
   for (const char* key : {"preset", "name"}) {
@@ -142,16 +143,18 @@ Contract contract_from_json(const nlohmann::json& json) {
       contract.name = text;
     }
   }
-  contract.fields(reader);
+  ContractFields fields(contract);
+  fields.fields(reader);
   reader.finish();
+  fields.write_back();
   check(contract);
   return contract;
 }
 
-nlohmann::json to_json(const Contract& contract) {
-  Contract copy = contract;
+nlohmann::json to_json(const KernelContract& contract) {
+  KernelContract copy = contract;
   OptionWriter writer;
-  copy.fields(writer);
+  ContractFields(copy).fields(writer);
   writer.json["name"] = contract.name;
   return writer.json;
 }

@@ -14,14 +14,23 @@
 
 namespace plumbline {
 
+// What is promised of a selection beyond the set: that is judged by its scores in any case.
+struct SelectionRule {
+  enum class Order { any, best_first } order = Order::any;
+  enum class Tie { any, lowest_index, highest_index } tie = Tie::any;
+};
+struct KernelContract : Contract {  // the arithmetic, and what needs none
+  SelectionRule selection;
+};
+
 struct ContractPreset {
   std::string_view name, doc;
-  Contract contract;
+  KernelContract contract;
 };
 std::span<const ContractPreset> contract_presets();
-const Contract& contract_named(std::string_view name);  // Error for an unknown name
+const KernelContract& contract_named(std::string_view name);  // Error for an unknown name
 
-Contract contract_from_json(const nlohmann::json& json);
-nlohmann::json to_json(const Contract& contract);  // every field
+KernelContract contract_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const KernelContract& contract);  // every field
 
 }  // namespace plumbline

@@ -139,7 +139,7 @@ JudgedElement judge_real(const Value& value, std::size_t i, Pair actual, const S
 
 Verdict worse(Verdict a, Verdict b) { return std::max(a, b); }
 
-Storage storage_of(const Contract& contract, Dtype actual) {
+Storage storage_of(const KernelContract& contract, Dtype actual) {
   Storage storage;
   double coarsest = 0;
   for (const Format format : {contract.output, format_of(actual)}) {
@@ -184,7 +184,7 @@ void note(TensorVerdict& tensor, JudgedElement element, std::size_t worst) {
   if (list.size() > worst) list.pop_back();
 }
 
-TensorVerdict judge(const Value& value, const StoredTensor& actual, const Contract& contract,
+TensorVerdict judge(const Value& value, const StoredTensor& actual, const KernelContract& contract,
                     std::size_t worst) {
   TensorVerdict tensor;
   tensor.actual = actual.name;

@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "reference/numeric/contract.hpp"
 #include "reference/registry/operation.hpp"
+#include "verdict/contract.hpp"
 #include "verdict/elements.hpp"
 
 namespace plumbline {
@@ -67,7 +67,7 @@ struct Storage {
   double largest = 0;        // what a converter that saturates returns; 0: none does
   Dtype dtype = Dtype::f64;  // whose ulp is told
 };
-Storage storage_of(const Contract& contract, Dtype actual);
+Storage storage_of(const KernelContract& contract, Dtype actual);
 
 // The bounds of one stored element.
 struct StoredBound {
@@ -76,7 +76,7 @@ struct StoredBound {
 StoredBound stored_bound(const Value& value, std::size_t i, const Storage& storage);
 
 // Error-free for shapes and kinds that do not fit: that is a FAIL with a reason.
-TensorVerdict judge(const Value& value, const StoredTensor& actual, const Contract& contract,
+TensorVerdict judge(const Value& value, const StoredTensor& actual, const KernelContract& contract,
                     std::size_t worst = 5);
 
 // The scores that a selection goes by, row after row.
@@ -98,7 +98,7 @@ struct SelectionQuestion {
 // execution would select. Where bounds are 0, a declared tie rule must hold.
 TensorVerdict judge_selection(const Value& value, const SelectionScores& scores,
                               const SelectionQuestion& question, const StoredTensor& actual,
-                              const Contract& contract, std::size_t worst = 5);
+                              const KernelContract& contract, std::size_t worst = 5);
 
 Verdict worse(Verdict a, Verdict b);
 // Puts an element among the worst.

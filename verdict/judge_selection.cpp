@@ -224,7 +224,7 @@ SelectionScores scores_of(const Value& value) {
 
 TensorVerdict judge_selection(const Value& value, const SelectionScores& scores,
                               const SelectionQuestion& question, const StoredTensor& actual,
-                              const Contract& contract, std::size_t worst) {
+                              const KernelContract& contract, std::size_t worst) {
   TensorVerdict tensor;
   tensor.actual = actual.name;
   tensor.shape = value.shape;

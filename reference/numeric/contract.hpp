@@ -59,31 +59,11 @@ struct Accumulator {
   std::int64_t block = 0;  // products added at once, aligned to the largest; 0: one at a time
   std::int64_t fraction_bits = 0;  // kept of each in such a block
   std::int64_t promotion = 0;      // additions after which a sum moves on to f32; 0: never
-
-  template <class Visitor> void fields(Visitor& v) {
-    v("format", format, "numbers that sums are kept in");
-    v("rounding", rounding, "of an addition: to nearest, or the rest cut off");
-    v("block", block, "products added at once, aligned to the largest; 0: one at a time");
-    v("fraction_bits", fraction_bits, "kept of each product in such a block");
-    v("promotion", promotion, "products after which a sum moves on to f32; 0: never");
-  }
 };
 inline std::span<const std::string_view> names_of(Accumulator::Rounding) {
   static constexpr std::string_view names[] = {"nearest", "truncate"};
   return names;
 }
-
-// Where an intermediate is stored in fewer bits; nothing: it is not.
-struct RoundingPoints {
-  std::array<std::optional<Format>, points> at;
-  std::optional<Format>& operator[](std::size_t i) { return at[i]; }
-  const std::optional<Format>& operator[](std::size_t i) const { return at[i]; }
-
-  template <class Visitor> void fields(Visitor& v) {
-    for (std::size_t i = 0; i < points; ++i)
-      v(names_of(Point{})[i], at[i], "format this intermediate is stored in; null: not stored");
-  }
-};
 
 struct Algebra {
   enum class Softmax { two_pass, online } softmax = Softmax::two_pass;
@@ -93,97 +73,21 @@ struct Algebra {
   enum class Normaliser { unrounded, stored } normaliser = Normaliser::unrounded;
   enum class Cast { once_per_key, per_value_chunk } cast = Cast::once_per_key;
   enum class Scores { recomputed, stored } scores = Scores::recomputed;
-
-  template <class Visitor> void fields(Visitor& v) {
-    v("softmax", softmax, "the maximum first and then the sums, or both in one pass");
-    v("tile", tile, "keys between two rescalings of an online softmax");
-    v("delta", delta, "sum of cotangent.output, or of probabilities times their gradients");
-    v("kl", divergence, "of the difference of logarithms, or of logarithms of probabilities");
-    v("normaliser", normaliser, "sums of probabilities before or after they are rounded");
-    v("cast", cast, "of probabilities: one for all channels, or again per chunk of the value");
-    v("scores", scores, "of the backward pass: computed again, or those of the forward");
-  }
 };
-inline std::span<const std::string_view> names_of(Algebra::Softmax) {
-  static constexpr std::string_view names[] = {"two_pass", "online"};
-  return names;
-}
-inline std::span<const std::string_view> names_of(Algebra::Delta) {
-  static constexpr std::string_view names[] = {"from_output", "from_probabilities"};
-  return names;
-}
-inline std::span<const std::string_view> names_of(Algebra::Divergence) {
-  static constexpr std::string_view names[] = {"from_logs", "from_probabilities"};
-  return names;
-}
-inline std::span<const std::string_view> names_of(Algebra::Normaliser) {
-  static constexpr std::string_view names[] = {"unrounded", "stored"};
-  return names;
-}
-inline std::span<const std::string_view> names_of(Algebra::Cast) {
-  static constexpr std::string_view names[] = {"once_per_key", "per_value_chunk"};
-  return names;
-}
-inline std::span<const std::string_view> names_of(Algebra::Scores) {
-  static constexpr std::string_view names[] = {"recomputed", "stored"};
-  return names;
-}
 
 struct
     Ulp {  // accuracy of elementary functions, in units in the last place of the accumulator's format
   double exp = 2, exp2 = 2, log = 2, rsqrt = 2, sin = 2, cos = 2, division = 1;
-
-  template <class Visitor> void fields(Visitor& v) {
-    v("exp", exp, "largest error of exp");
-    v("exp2", exp2, "of exp2, where softmax is made of it");
-    v("log", log, "of the logarithm");
-    v("rsqrt", rsqrt, "of the reciprocal square root");
-    v("sin", sin, "of sin");
-    v("cos", cos, "of cos");
-    v("division", division, "of a quotient; 0.5: correctly rounded");
-  }
 };
-
-// What is promised of a selection beyond the set: that is judged by its scores in any case.
-struct SelectionRule {
-  enum class Order { any, best_first } order = Order::any;
-  enum class Tie { any, lowest_index, highest_index } tie = Tie::any;
-
-  template <class Visitor> void fields(Visitor& v) {
-    v("order", order, "of the indices in a row: none, or the best first");
-    v("tie", tie, "which of exactly equal scores is taken; holds where scores carry no error");
-  }
-};
-inline std::span<const std::string_view> names_of(SelectionRule::Order) {
-  static constexpr std::string_view names[] = {"any", "best_first"};
-  return names;
-}
-inline std::span<const std::string_view> names_of(SelectionRule::Tie) {
-  static constexpr std::string_view names[] = {"any", "lowest_index", "highest_index"};
-  return names;
-}
 
 struct Contract {
   std::string name;
   Format input = Format::f32, storage = Format::f32, output = Format::f32;
   Accumulator accumulator;
-  RoundingPoints rounding_points;
+  std::array<std::optional<Format>, points> rounding_points;
   Algebra algebra;
   Ulp ulp;
   bool flush_to_zero = false;
-  SelectionRule selection;
-
-  template <class Visitor> void fields(Visitor& v) {
-    v("input", input, "numbers that a kernel reads");
-    v("accumulator", accumulator, "how it adds products up");
-    v("storage", storage, "numbers it keeps between its parts");
-    v("output", output, "numbers it writes");
-    v("rounding_points", rounding_points, "intermediates it stores in fewer bits");
-    v("algebra", algebra, "which of several equal formulas it computes");
-    v("ulp", ulp, "how good its elementary functions are");
-    v("flush_to_zero", flush_to_zero, "numbers below the normal ones become 0");
-    v("selection", selection, "what is promised of indices beyond the set");
-  }
 };
 
 // The numbers that rules of bounds and executions take from a contract.
