@@ -97,7 +97,11 @@ void print_text(const CheckReport& report) {
     if (tensor.reason.empty() && tensor.worst.empty()) continue;
     print(fmt::format("\n{}{}\n", printable(tensor.name),
                       tensor.reason.empty() ? "" : ": " + printable(tensor.reason)));
-    for (const JudgedElement& e : tensor.worst) print_element(tensor, e);
+    // Of a tensor that passes, the worst one is enough.
+    for (const JudgedElement& e : tensor.worst) {
+      if (&e != &tensor.worst.front() && e.verdict == Verdict::pass) break;
+      print_element(tensor, e);
+    }
   }
   if (!report.hints.empty()) {
     print("\nlikely causes\n");
