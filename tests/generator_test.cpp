@@ -108,7 +108,7 @@ TEST(Encode, RoundsToNearestEvenLikeTheHardware) {
 }
 
 TEST(Encode, HalvesBelowTheSmallestNumber) {
-  const Format f32 = format_of(Dtype::f32);
+  const BinaryFormat f32 = format_of(Dtype::f32);
   EXPECT_EQ(encode({false, 1, -150}, f32), 0u);                 // exactly half: to even
   EXPECT_EQ(encode({false, (1ull << 40) + 1, -190}, f32), 1u);  // just above
   EXPECT_EQ(encode({false, 3, -150}, f32), 2u);

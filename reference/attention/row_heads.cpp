@@ -157,7 +157,7 @@ template <class T> void RowHeads<T>::pull_back(const Pull& pull) {
         const std::span<const T> q = query_.subspan(i * width, width),
                                  g = pull.cotangent.subspan(i * out, out);
         const T& c = logits_[i * count + j];
-        const T p = round_at(Point::probabilities, heads_[i].weight(c));
+        const T p = round_at(Point::probabilities, heads_[i].weight_again(c));
         T dc = p * (dot<T>(g, v) - pull.delta[i]);
         if (!(pull.lse[i] == T(0)))
           dc += pull.lse[i] * (pull.lse_counts_sink ? p : heads_[i].weight_among_keys(c));

@@ -29,12 +29,16 @@ template <class T> struct HeadState {
   bool unbounded = false;  // online: something infinite has taken all the mass
 
   T weight(const T& c) const { return given ? T(exp(T(c - given_all))) : all.weight(c); }
+  // The same on the way back, from logits computed again and the logarithm as it was kept.
+  T weight_again(const T& c) const {
+    return given ? T(exp(T(c - given_all))) : all.weight_again(c);
+  }
   T weight_among_keys(const T& c) const {
-    return given ? T(exp(T(c - given_keys))) : keys.weight(c);
+    return given ? T(exp(T(c - given_keys))) : keys.weight_again(c);
   }
   // p of the sink; 0 for an infinite one, of which nothing depends on its value.
   T sink_weight() const {
-    return has_sink && sink < infinity<T>() ? weight(sink) : is_nan(sink) ? sink : T(0);
+    return has_sink && sink < infinity<T>() ? weight_again(sink) : is_nan(sink) ? sink : T(0);
   }
   T log_sum_exp(bool with_sink) const {
     if (given) return with_sink ? given_all : given_keys;

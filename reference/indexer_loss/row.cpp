@@ -128,8 +128,7 @@ template <class T> void LossRow<T>::find_normalisers(bool with_slopes) {
         head_sum_given ? sum_vanishes(options_.l1, given_total) : vanishes(options_.l1, log_total);
     if (skipped_) return;
     log_of_total_ = total_.log_of_sum();
-    log_ratio_ = log_total - log_normaliser(options_.l1, log_total);
-    if (is_nan(log_ratio_) && !is_nan(log_total)) log_ratio_ = T(0);
+    log_ratio_ = log_of_share(options_.l1, log_total);
     log_ratio_ = share(Symbol::target_normaliser, log_ratio_);
     ratio_ = exp(log_ratio_);
   }
@@ -193,7 +192,7 @@ template <class T> void LossRow<T>::gradient(const T& cotangent, const Take& tak
   walk(true, [&](const Walk& part) {
     Buffer<T> dz(part.z.size());
     for (std::size_t j = 0; j < part.z.size(); ++j) {
-      const T p = student_.weight(part.z[j]);
+      const T p = student_.weight_again(part.z[j]);
       const T t = target(part.block.places[j], part.log_head_sum(j)).value;
       const T slope =
           of_value ? guarded_log_slope(options_.student_log, p, log_student(part.z[j])) : T(1);

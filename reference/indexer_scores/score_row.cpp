@@ -69,9 +69,10 @@ template <class T> void ScoreRow<T>::pull_back(std::span<const std::int64_t> key
         const std::span<const Exact<T>> query = heads.query(a, width);
         const std::size_t head = static_cast<std::size_t>(first) + a;
         const T x = dot<T>(query, k);
-        if (tensors_.relu && !is_nan(x) && !step(x)) continue;  // the derivative at 0 is 0
-        dw[head] += d * x;
-        const T dx = d * heads.w[a];
+        const T slope = tensors_.relu ? slope_above(x, T(0)) : T(1);  // the derivative at 0 is 0
+        if (is_zero(slope)) continue;
+        dw[head] += d * (tensors_.relu ? relu(x) : x);
+        const T dx = d * heads.w[a] * slope;
         for (std::size_t i = 0; i < width; ++i) {
           dq[head * width + i] += dx * k[i];
           dkey[i] += dx * query[i];

@@ -33,21 +33,21 @@ template <class T> void pull_back(const Merge<T>& merge, const Cotangents& cotan
   for (std::size_t n = 0; n < live.part.size(); ++n) {
     fetch<T>(merge.in.outputs, {live.part[n], b, t, h}, values);
     products[n] = dot<T>(g, values);
-    delta += live.all.weight(live.lse[n]) * products[n];
+    delta += live.all.weight_again(live.lse[n]) * products[n];
   }
   delta = share(Symbol::delta, round_at(Point::delta, delta));
   for (std::size_t n = 0; n < live.part.size(); ++n) {
-    const T w = live.all.weight(live.lse[n]);
+    const T w = live.all.weight_again(live.lse[n]);
     const std::span<T> to = grad.outputs.row({live.part[n], b, t, h}, merge.width);
     for (std::size_t d = 0; d < width; ++d) to[d] = leave(T(w * g[d]));
     T dl = w * (products[n] - delta);
-    if (!(l == T(0))) dl += l * (counts ? w : live.keys.weight(live.lse[n]));
+    if (!(l == T(0))) dl += l * (counts ? w : live.keys.weight_again(live.lse[n]));
     grad.lse({live.part[n], b, t, h}) = leave(merge.rule.natural(dl));  // d L / d lse = ln(base)
   }
   if (sink_gradient == nullptr || live.sink == infinity<T>() || live.sink == -infinity<T>()) return;
   T d = -delta;
   if (counts) d += l;
-  sink_gradient->values[static_cast<std::size_t>(h)] += leave(T(live.all.weight(live.sink) * d));
+  sink_gradient->values[static_cast<std::size_t>(h)] += leave(T(live.all.weight_again(live.sink) * d));
 }
 
 }  // namespace

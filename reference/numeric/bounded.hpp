@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reference/numeric/constants.hpp"
 #include "reference/numeric/contract.hpp"
 #include "reference/numeric/primitives.hpp"
 
@@ -218,9 +219,6 @@ template <class V> Bounded<V> cos(const Bounded<V>& x) {
   return circular(
       x, [](const V& v) { return cos(v); }, Bounded<V>::arithmetic().cos);
 }
-template <class V> Bounded<V> acos(const Bounded<V>& x) {  // of constants
-  return Bounded<V>::exact(V(acos(x.value()))).rounded(Bounded<V>::arithmetic().unit, 0);
-}
 // Of numbers that options alone make: both sides compute the same integers.
 template <class V> Bounded<V> floor(const Bounded<V>& x) {
   using std::floor;
@@ -240,6 +238,12 @@ template <class V> struct FromDouble<Bounded<V>> {
     if (!std::isfinite(x) || static_cast<double>(static_cast<float>(x)) == x) return c;
     const double error = std::fabs(x) * Bounded<V>::arithmetic().unit;
     return c.widened(error, error);
+  }
+};
+
+template <class V> struct Pi<Bounded<V>> {
+  static Bounded<V> make() {
+    return Bounded<V>::exact(pi<V>()).rounded(Bounded<V>::arithmetic().unit, 0);
   }
 };
 
@@ -272,6 +276,9 @@ template <class V> Bounded<V> round_at(Point point, const Bounded<V>& x) {
   const Arithmetic& a = Bounded<V>::arithmetic();
   const auto i = static_cast<std::size_t>(point);
   return a.point_unit[i] > 0 ? x.rounded(a.point_unit[i], a.point_least[i]) : x.finished();
+}
+template <class V> bool is_zero(const Bounded<V>& x) {
+  return x.magnitude() == 0 && x.total() == 0;
 }
 template <class V> Bounded<V> share(Symbol, const Bounded<V>& x) { return x.shared(); }
 template <class V> Bounded<V> leave(const Bounded<V>& x) { return x.finished(); }

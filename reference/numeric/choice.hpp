@@ -46,25 +46,25 @@ template <class T> T guarded_log_slope(const Log& log, const T& x, const T& log_
   switch (log.kind) {
     case Log::exact: return T(1);
     case Log::add: return x / (x + constant<T>(log.parameter));
-    case Log::clamp: return is_nan(x) ? x : x > constant<T>(log.parameter) ? T(1) : T(0);
-    case Log::clip: return is_nan(log_x) ? log_x : log_x > constant<T>(log.parameter) ? T(1) : T(0);
+    case Log::clamp: return slope_above(x, constant<T>(log.parameter));
+    case Log::clip: return slope_above(log_x, constant<T>(log.parameter));
   }
   return T(1);
 }
 
-// ln of what a head sum is divided by, from ln ΣT: ΣT | ΣT + eps | max(ΣT, eps).
-template <class T> T log_normaliser(const Normalisation& l1, const T& log_total) {
-  if (l1.kind == Normalisation::none || l1.kind == Normalisation::zero_below || is_nan(log_total)) {
-    return log_total;
-  }
+// ln of a head sum's total over what it is divided by, ΣT | ΣT + eps | max(ΣT, eps), from ln ΣT.
+template <class T> T log_of_share(const Normalisation& l1, const T& log_total) {
+  if (is_nan(log_total)) return log_total;
   const T eps = constant<T>(l1.parameter);
-  if (!(eps > T(0))) return log_total;
+  const bool guarded = l1.kind == Normalisation::add || l1.kind == Normalisation::clamp;
+  if (!guarded || !(eps > T(0)) || !is_finite(log_total)) return T(0);
   const T log_eps = natural_log(eps);
-  if (l1.kind == Normalisation::clamp) return log_total > log_eps ? log_total : log_eps;
+  if (l1.kind == Normalisation::clamp)
+    return -larger(T(log_eps - log_total), T(0), "the clamp of a head sum");
   LogSum<T> both;
   both.add(log_total);
   both.add(log_eps);
-  return both.log();
+  return both.log_weight(log_total);
 }
 
 // The row is dropped: its head sum is exactly zero, or at most eps under zero_below.

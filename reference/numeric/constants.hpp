@@ -12,13 +12,22 @@
 namespace plumbline {
 
 // π. In the multiprecision types arccos(−1), which MPFR rounds correctly, once.
-template <class T> T pi() {
-  static const T value = acos(T(-1));
-  return value;
-}
-template <> inline f32 pi<f32>() { return std::numbers::pi_v<f32>; }
-template <> inline f64 pi<f64>() { return std::numbers::pi_v<f64>; }
-template <> inline f192 pi<f192>() { return pi_f192(); }
+template <class T> struct Pi {
+  static T make() {
+    static const T value = acos(T(-1));
+    return value;
+  }
+};
+template <> struct Pi<f32> {
+  static f32 make() { return std::numbers::pi_v<f32>; }
+};
+template <> struct Pi<f64> {
+  static f64 make() { return std::numbers::pi_v<f64>; }
+};
+template <> struct Pi<f192> {
+  static f192 make() { return pi_f192(); }
+};
+template <class T> T pi() { return Pi<T>::make(); }
 
 // The shortest text that reads back as x.
 inline std::string decimal(double x) {

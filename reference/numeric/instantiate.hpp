@@ -4,6 +4,8 @@
 //     #define INSTANTIATE(T) template void Layer<T>::attend();
 //     PLUMBLINE_EACH_SCALAR(INSTANTIATE)
 #pragma once
-#include "reference/numeric/scalar.hpp"
+#include "reference/numeric/bounded_softmax.hpp"
+#include "reference/numeric/simulated.hpp"
 
-#define PLUMBLINE_EACH_SCALAR(F) F(f32) F(f64) F(f192) F(mp50) F(mp100)
+#define PLUMBLINE_EACH_SCALAR(F) \
+  F(f32) F(f64) F(f192) F(mp50) F(mp100) F(Bounded<f64>) F(Bounded<f192>) F(Simulated)

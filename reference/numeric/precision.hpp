@@ -5,7 +5,8 @@
 
 namespace plumbline {
 
-enum class Precision { f32, f64, f192, mp50, mp100 };
+// The last three are what contracts are evaluated in; they have no name for a user.
+enum class Precision { f32, f64, f192, mp50, mp100, bounded, bounded192, simulated };
 inline std::span<const std::string_view> names_of(Precision) {
   static constexpr std::string_view names[] = {"f32", "f64", "f192", "mp50", "mp100"};
   return names;

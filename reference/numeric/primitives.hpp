@@ -35,8 +35,17 @@ template <class T> T larger(const T& x, const T& floor, const char* what) {
   return decide(x > floor, what) ? x : floor;
 }
 
+// The derivative of max(x, floor) by x, 0 at the kink. A number, since an execution may stand on either side.
+template <class T> T slope_above(const T& x, const T& floor) {
+  if (is_nan(x)) return x;
+  return x > floor ? T(1) : T(0);
+}
+
+// Zero in every execution.
+template <class T> bool is_zero(const T& x) { return x == T(0); }
+
 // A constant the kernel holds, an intermediate it may store, a number all of a row uses, and its end.
-template <class T> T constant(double x) { return from_double<T>(x); }
+template <class T> T constant(double x) { return FromDouble<T>::constant(x); }
 template <class T> T round_at(Point, T x) { return x; }
 template <class T> T share(Symbol, T x) { return x; }
 template <class T> T leave(T x) { return x; }
@@ -93,6 +102,8 @@ template <class T> class LogSum {
     if (!is_finite(x)) return T(0);
     return exp(T(x - max_)) / sum_;
   }
+  // The same of logits that were computed again, and of a logarithm that was stored: another error, one number.
+  T weight_again(const T& x) const { return weight(x); }
   T log_weight(const T& x) const { return log_weight(x, log_of_sum()); }
   T log_weight(const T& x, const T& log_of_sum) const {
     if (has_nan_ || is_nan(x)) return not_a_number<T>();

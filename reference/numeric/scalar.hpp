@@ -16,6 +16,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "reference/numeric/contract.hpp"
 #include "reference/numeric/f192.hpp"
 #include "reference/numeric/precision.hpp"
 
@@ -30,11 +31,17 @@ using mp100 = boost::multiprecision::number<
     boost::multiprecision::mpfr_float_backend<100, boost::multiprecision::allocate_stack>,
     boost::multiprecision::et_off>;
 
+template <class V> class Bounded;  // a number with a certified error: numeric/bounded.hpp
+class Simulated;                   // a number of one execution: numeric/simulated.hpp
+
 template <class T> constexpr Precision precision_of() {
   if constexpr (std::is_same_v<T, f32>) return Precision::f32;
   if constexpr (std::is_same_v<T, f64>) return Precision::f64;
   if constexpr (std::is_same_v<T, f192>) return Precision::f192;
   if constexpr (std::is_same_v<T, mp50>) return Precision::mp50;
+  if constexpr (std::is_same_v<T, Bounded<f64>>) return Precision::bounded;
+  if constexpr (std::is_same_v<T, Bounded<f192>>) return Precision::bounded192;
+  if constexpr (std::is_same_v<T, Simulated>) return Precision::simulated;
   return Precision::mp100;
 }
 
@@ -62,8 +69,16 @@ template <class T> T infinity() { return std::numeric_limits<T>::infinity(); }
 template <class T> T not_a_number() { return std::numeric_limits<T>::quiet_NaN(); }
 template <class T> T magnitude(const T& x) { return x < T(0) ? T(-x) : x; }
 
-template <class T> T from_double(double x) { return T(x); }
-template <> inline f32 from_double<f32>(double x) { return static_cast<f32>(x); }
+// A double, and a constant that a kernel may hold rounded: the same number in every precision here.
+template <class T> struct FromDouble {
+  static T make(double x) { return T(x); }
+  static T constant(double x) { return T(x); }
+};
+template <> struct FromDouble<f32> {
+  static f32 make(double x) { return static_cast<f32>(x); }
+  static f32 constant(double x) { return make(x); }
+};
+template <class T> T from_double(double x) { return FromDouble<T>::make(x); }
 
 // x = high + low to about 106 bits; low is 0 beside an infinity or a NaN.
 struct DoublePair {

@@ -6,13 +6,17 @@
 #include <thread>
 #include <vector>
 
+#include "reference/numeric/contract.hpp"
+
 namespace plumbline {
 
 void for_each_row(const Run& run, std::int64_t count, const std::function<void(std::int64_t)>& f) {
   std::mutex guard;
   std::atomic<std::int64_t> next{0}, failed{count};
   std::exception_ptr error;
+  const Arithmetic* const arithmetic = this_arithmetic();
   const auto work = [&](bool own_thread) {
+    this_arithmetic() = arithmetic;
     Work outer = this_work();
     this_work() = Work{};
     for (std::int64_t row = next++; row < count && row < failed; row = next++) {

@@ -99,17 +99,35 @@ template <class Op> class OperationOf final : public Operation {
   }
 
   Result evaluate(const Problem& problem, const Evaluation& how) const override {
+    if (how.contract != nullptr) return evaluate_under(*how.contract, problem, how);
     switch (how.precision) {
       case Precision::f32: return evaluate_in<f32>(problem, how);
       case Precision::f64: return evaluate_in<f64>(problem, how);
       case Precision::f192: return evaluate_in<f192>(problem, how);
       case Precision::mp50: return evaluate_in<mp50>(problem, how);
       case Precision::mp100: return evaluate_in<mp100>(problem, how);
+      default: break;  // the others belong to a contract
     }
     throw Error("precision", "an unknown value", "f32, f64, f192, mp50 or mp100");
   }
 
  private:
+  // A double is exact enough beside units of f32; finer units need a finer value.
+  Result evaluate_under(const Contract& contract, const Problem& problem,
+                        const Evaluation& how) const {
+    struct Obeyed {
+      Arithmetic arithmetic;
+      const Arithmetic* before = this_arithmetic();
+      explicit Obeyed(const Contract& c) : arithmetic(arithmetic_of(c)) {
+        this_arithmetic() = &arithmetic;
+      }
+      ~Obeyed() { this_arithmetic() = before; }
+    } const obeyed(contract);
+    if (how.precision == Precision::simulated) return evaluate_in<Simulated>(problem, how);
+    return obeyed.arithmetic.unit >= 0x1p-24 ? evaluate_in<Bounded<f64>>(problem, how)
+                                             : evaluate_in<Bounded<f192>>(problem, how);
+  }
+
   static Options initial(const Json& json) {
     Options options;
     if constexpr (HasPresets<Op>) {

@@ -3,6 +3,7 @@
 // An operation's outputs and gradients, through their fields(), as Values: each real number as a pair of doubles.
 #pragma once
 #include "reference/error.hpp"
+#include "reference/numeric/instantiate.hpp"
 #include "reference/registry/operation.hpp"
 #include "reference/tensor/tensor.hpp"
 
@@ -44,6 +45,14 @@ class ValueCollector {
   }
 
  private:
+  template <class U> static const U& plain(const U& x) { return x; }
+  template <class V> static const V& plain(const Bounded<V>& x) { return x.value(); }
+  static double plain(const Simulated& x) { return x.value(); }
+  template <class U> static void take_bounds(const U& x, Value& value) {
+    value.bound.push_back(x.total());
+    value.bound2.push_back(this_arithmetic()->nearest ? x.likely() : x.total());
+    value.gauge.push_back(x.gauge());
+  }
   template <class U> const Array<U>& replaced(std::string_view name, Array<U>& array) const;
   template <class U> Value convert(std::string_view name, const Array<U>& array) const;
 
@@ -86,7 +95,9 @@ Value ValueCollector::convert(std::string_view name, const Array<U>& array) cons
   if constexpr (kind_of<U>() == Kind::real) {
     value.high.reserve(array.values.size());
     value.low.reserve(array.values.size());
-    for (const U& x : array.values) {
+    for (const U& number : array.values) {
+      if constexpr (IsBounded<U>::value) take_bounds(number, value);
+      const auto& x = plain(number);
       const DoublePair pair = split(x);
       if (is_finite(x) && !std::isfinite(pair.high)) {
         throw Error(prefix_ + value.name, "a value beyond the range of double",

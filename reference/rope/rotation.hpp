@@ -26,6 +26,7 @@ namespace plumbline {
 // The scalar that angles are computed in.
 template <class S> struct AngleOf { using type = S; };
 template <> struct AngleOf<f64> { using type = f192; };
+template <> struct AngleOf<Bounded<f64>> { using type = Bounded<f192>; };
 
 template <class T> class Rotation {
   using Angle = typename AngleOf<T>::type;
