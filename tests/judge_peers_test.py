@@ -21,6 +21,15 @@ CONTRACT = {
     "preset": "ieee_f32",
     "algebra": {"delta": "from_probabilities", "kl": "from_probabilities", "scores": "stored"},
 }
+# XLA runs a CPU with subnormal numbers flushed to zero; PyTorch does not.
+OF_PROJECT = {"maxtext": {"flush_to_zero": True}}
+# Outside their bounds, and why. What is listed here must stay outside.
+PADDING = ("MaxText gives rows of padding, which see no key, a uniform softmax over all keys: their loss and gradient "
+           "are rounding noise, where rows that are not real have exactly 0")
+FINDINGS = {
+    ("dsa_indexer_loss__maxtext__dense_docs_padding_rows", "out.row_loss"): PADDING,
+    ("dsa_indexer_loss__maxtext__dense_docs_padding_rows", "grad.scores"): PADDING,
+}
 WHOLE = ("mla_layer", "csa_layer", "mla_step", "csa_step")  # judged without stages between
 
 
@@ -30,12 +39,11 @@ def cases():
 
 def judge_all(names):
     with tempfile.TemporaryDirectory(prefix="plumbline_peers_") as folder:
-        contract = os.path.join(folder, "contract.json")
-        with open(contract, "w") as file:
-            json.dump(CONTRACT, file)
-
         def judge(name):
             case = os.path.join(PEERS, name)
+            contract = os.path.join(folder, name + ".json")
+            with open(contract, "w") as file:
+                json.dump({**CONTRACT, **OF_PROJECT.get(name.split("__")[1], {})}, file)
             result = subprocess.run([PROGRAM, "check", case, case, "--contract", "@" + contract, "--json", "--threads",
                                      "1", "--worst", "1", "--no-hints"], capture_output=True, text=True, timeout=600)
             if result.returncode not in (0, 1):
@@ -55,7 +63,10 @@ class Peers(unittest.TestCase):
             if "error" in report:
                 wrong.append("%s: %s" % (name, report["error"]))
             for tensor in report["tensors"]:
-                if tensor["verdict"] not in allowed:
+                finding = (name.removesuffix(".safetensors"), tensor["tensor"]) in FINDINGS
+                if finding and tensor["verdict"] != "FAIL":
+                    wrong.append("%s %s: %s, no longer a finding" % (name, tensor["tensor"], tensor["verdict"]))
+                if not finding and tensor["verdict"] not in allowed:
                     wrong.append("%s %s: %s, margin %s, tier 2 %s, worst %s" % (
                         name, tensor["tensor"], tensor["verdict"], tensor["margin"], tensor["margin2"],
                         json.dumps(tensor["worst"][:1])))
@@ -69,7 +80,8 @@ INTRODUCTION = """# Peers judged
 
 What [`plumbline check`](check.md) says of the results that other projects' own code gave for the cases in
 `tests/peer`, in float32 on a CPU. The [contract](contracts.md) is `ieee_f32` with `delta` and `kl`
-`from_probabilities`, as eager frameworks compute them. A margin is the largest error in units of its bound: in
+`from_probabilities`, as eager frameworks compute them, and
+`flush_to_zero` for MaxText, since XLA runs a CPU that way. A margin is the largest error in units of its bound: in
 tier 1, which is proven, and in tier 2, the statistical one. Above 1 in tier 1 is FAIL, in tier 2 SUSPECT.
 
 Margins far below 1 in tier 1 are no slack to be proud of or to remove: a worst case over all orders of
@@ -108,6 +120,10 @@ def markdown():
                   if tensor["verdict"] != "PASS"]
         print("| %s | `%s` | %s | %s | `%s` | %s |" % (project, case, number(worst["margin"]), number(second["margin2"]),
                                                       worst["tensor"], ", ".join(others) or "PASS"))
+    print("\n## Outside their bounds\n\n| case | tensors | why |\n|---|---|---|")
+    for case in sorted({case for case, _ in FINDINGS}):
+        names = sorted(tensor for name, tensor in FINDINGS if name == case)
+        print("| `%s` | %s | %s |" % (case, ", ".join("`%s`" % name for name in names), FINDINGS[case, names[0]]))
     return 0
 
 
