@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -64,7 +65,7 @@ void print_element(const TensorVerdict& tensor, const JudgedElement& e) {
   if (tensor.kind == Kind::real) {
     text += fmt::format("      expected {}  {}\n      actual   {}  {}\n", decimal(e.wanted),
                         hexadecimal(e.wanted), decimal(e.actual), hexadecimal(e.actual));
-    if (e.ulp > 0 && e.off >= 0)
+    if (e.ulp > 0 && std::isfinite(e.off))
       text += fmt::format("      off by {} = {} ulp, bound {}, most of it {}\n",
                           short_number(e.off), short_number(e.off / e.ulp), short_number(e.bound),
                           e.storage ? "storage" : "arithmetic");

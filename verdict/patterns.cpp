@@ -24,10 +24,10 @@ class Patterns {
 
   std::vector<std::string> all() {
     unwritten();
-    if (finite()) {
-      factor();
-      summand();
+    if (!(finite() && factor("all of it is the value", false))) {
+      factor("all that is wrong is the value", true);
     }
+    if (finite()) summand();
     moved();
     reordered();
     return std::move(hints_);
@@ -63,34 +63,41 @@ class Patterns {
     if (bad > 0 && nans == bad) hints_.push_back("every wrong element is NaN");
   }
 
-  // One factor f with |actual − f·value| <= max(1, |f|)·bound everywhere, by intervals.
-  void factor() {
+  // One factor f with |actual − f·value| <= max(1, |f|)·bound everywhere, by intervals; or only where the actual is
+  // wrong, as when one row was not rescaled.
+  bool factor(const std::string& what, bool where_wrong) {
     long double products = 0, squares = 0;
+    std::vector<std::size_t> places;
     for (std::size_t i = 0; i < count_; ++i) {
-      if (!std::isfinite(value_.high[i])) continue;
+      if (std::isfinite(value_.high[i]) && !(where_wrong && fits(i, i))) places.push_back(i);
+    }
+    for (const std::size_t i : places) {
+      if (!std::isfinite(actual_[i].high)) return false;
       const long double v = value_.high[i];
       products += v * static_cast<long double>(actual_[i].high);
       squares += v * v;
     }
-    if (!(squares > 0)) return;
+    if (!(squares > 0)) return false;
     const long double guess = products / squares,
                       widen = std::max<long double>(1, std::fabs(guess));
     long double low = -infinity, high = infinity;
     std::size_t telling = 0;
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (!std::isfinite(value_.high[i])) continue;
+    for (const std::size_t i : places) {
       const long double v = value_.high[i], a = actual_[i].high, b = bound_[i] * widen;
       if (v == 0) {
-        if (std::fabs(a) > b) return;
+        if (std::fabs(a) > b) return false;
         continue;
       }
       low = std::max(low, std::min((a - b) / v, (a + b) / v));
       high = std::min(high, std::max((a - b) / v, (a + b) / v));
       telling += std::fabs(v) > 2 * b ? 1 : 0;
     }
-    if (low > high || telling < 2 || (low <= 1 && 1 <= high) || (low <= 0 && 0 <= high)) return;
-    hints_.push_back(low <= -1 && -1 <= high ? "the sign is the other one"
-                                             : "all of it is the value times " + known(low, high));
+    if (low > high || telling < 2 || (low <= 1 && 1 <= high) || (low <= 0 && 0 <= high)) {
+      return false;
+    }
+    hints_.push_back(low <= -1 && -1 <= high ? what + " with the other sign"
+                                             : what + " times " + known(low, high));
+    return true;
   }
   // The factor by a name that lies in the interval, else its digits.
   std::string known(long double low, long double high) const {
