@@ -20,7 +20,7 @@ struct BoundCase {
 
 inline Problem problem_of(const GeneratedCase& made, const GenerateRequest& request) {
   Problem problem;
-  problem.options = request.options;
+  problem.options = parse_json(made.metadata.at("plumbline"), "test")["options"];
   problem.outputs = request.outputs;
   for (const GeneratedTensor& tensor : made.tensors) {
     const std::string place = tensor.name.substr(0, tensor.name.find('.'));
