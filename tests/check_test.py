@@ -17,6 +17,7 @@ from cli_test import Cli, framed, header_of, read, run
 
 CASE = "csa_indexer_loss__maxtext__dense_docs.safetensors"
 ATTENTION = "csa_attention__maxtext__topk_sink.safetensors"
+LAYER = "mla_layer__maxtext__dsref_a.safetensors"
 TOPK = "csa_indexer__maxtext__causal.safetensors"
 F32 = "ieee_f32"
 
@@ -154,6 +155,43 @@ class Check(Cli):
         if names and Tensors(case).shape(names[0])[-1] > 1:
             self.assertEqual(self.judged(case, self.broken(names[0], turned, case))["verdict"], "PASS")
             self.judged(case, self.broken(names[0], doubled, case), code=1)
+
+    def rounded(self, path):
+        """A golden as a kernel would have written it: reals in float32, nothing else than results."""
+        golden, header, data = Tensors(path), {}, b""
+        for name, entry in golden.header.items():
+            if not name.startswith(("out.", "grad.")) or name.endswith(".lo"):
+                continue
+            values, kind = golden.get(name), entry["dtype"]
+            kind = "F32" if kind == "F64" else kind
+            packed = struct.pack("<%d%s" % (len(values), Tensors.FORMS[kind]), *values)
+            header[name] = {"dtype": kind, "shape": entry["shape"], "data_offsets": [len(data), len(data) + len(packed)]}
+            data += packed
+        return self.write("kernel.safetensors", framed(header, data))
+
+    def test_layers_stage_by_stage(self):
+        case, golden = self.peer(LAYER), self.path("golden")
+        self.fine("eval", case, "--outputs", "all", "--grad", "-o", golden)
+        kernel = self.rounded(golden)
+        report = self.judged(case, kernel)
+        given = {each["tensor"]: each.get("given") for each in report["tensors"]}
+        self.assertEqual(given["out.query"], "the kernel's other stages")
+        self.assertEqual(given["out.output"], "the kernel's stages")
+
+        def doubled(values, _):
+            values[:] = [2 * x for x in values]
+
+        def failed(name, change):
+            report = self.judged(case, self.broken(name, change, kernel), code=1)
+            return {each["tensor"] for each in report["tensors"] if each["verdict"] == "FAIL"}
+        # What follows was computed from the right ones, and is right.
+        self.assertEqual(failed("out.query", doubled), {"out.query"})
+        self.assertEqual(failed("out.attention_output", doubled), {"out.attention_output"})
+        # A selection that cannot be is wrong, and what follows is judged without it.
+
+        def same(values, shape):
+            values[-1] = values[-2]
+        self.assertEqual(failed("out.indexer_indices", same), {"out.indexer_indices"})
 
     def test_reports(self):
         def change(values, shape):

@@ -72,10 +72,12 @@ class Stages {
       const auto role = selection_role(operation_, each.name);
       role ? selections_.push_back(&each) : reals_.push_back(&each);
     }
-    // Indices say what flags say, and keep the order too.
+    // Indices say what flags say, but under a threshold, where there may be more of them than slots.
     if (selections_.size() > 1) {
-      std::stable_partition(selections_.begin(), selections_.end(), [](const ActualTensor* each) {
-        return is_integer(each->tensor.dtype);
+      const bool flags =
+          selection_question(operation_, problem_.options, selections_.front()->name).threshold;
+      std::stable_partition(selections_.begin(), selections_.end(), [&](const ActualTensor* each) {
+        return is_integer(each->tensor.dtype) != flags;
       });
       selections_.resize(1);
     }

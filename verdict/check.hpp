@@ -60,6 +60,10 @@ struct SelectionRole {
   bool scores_are_input = false;
 };
 std::optional<SelectionRole> selection_role(const Operation& operation, std::string_view output);
+// What was asked of a selection: k and the tie rule, from the options object that the output's prefix names
+// ("indexer_" of a layer), else from the options themselves.
+SelectionQuestion selection_question(const Operation& operation, const Json& options,
+                                     std::string_view output);
 // A result on request that may be given: an intermediate of the operation.
 bool is_stage(const Operation& operation, std::string_view output);
 

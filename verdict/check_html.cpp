@@ -16,6 +16,7 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 code { font: .85rem ui-monospace, monospace; overflow-wrap: anywhere }
 .verdict { font-weight: 700; padding: .05rem .45rem; border-radius: .3rem; color: #fff }
 .PASS { background: #2e7d4f } .SUSPECT { background: #a86a00 } .UNPROVABLE { background: #5b5f97 } .FAIL { background: #b3202a }
+td:last-child { white-space: normal; min-width: 9rem }
 figure { margin: .5rem 0; overflow-x: auto } .quiet { color: #555 }
 )css";
 

@@ -7,13 +7,6 @@
 namespace plumbline {
 namespace {
 
-// The options object that an output's prefix names ("indexer_" of a layer), else the options themselves.
-Json options_for(const Json& resolved, std::string_view prefix) {
-  if (prefix.empty()) return resolved;
-  const auto found = resolved.find(std::string(prefix.substr(0, prefix.size() - 1)));
-  return found == resolved.end() || !found->is_object() ? resolved : *found;
-}
-
 std::string_view prefix_of(std::string_view output) {
   for (const std::string_view suffix : {"indices", "selected"}) {
     if (output.ends_with(suffix)) return output.substr(0, output.size() - suffix.size());
@@ -35,6 +28,22 @@ std::optional<SelectionRole> selection_role(const Operation& operation, std::str
   if (std::any_of(operation.inputs.begin(), operation.inputs.end(), named(scores)))
     return SelectionRole{scores, true};
   return {};
+}
+
+SelectionQuestion selection_question(const Operation& operation, const Json& given,
+                                     std::string_view output) {
+  Json options = operation.resolve(given);
+  const std::string_view prefix = prefix_of(output);
+  if (!prefix.empty()) {
+    const auto inner = options.find(std::string(prefix.substr(0, prefix.size() - 1)));
+    if (inner != options.end() && inner->is_object()) options = Json(*inner);
+  }
+  SelectionQuestion question;
+  if (const auto k = options.find("k"); k != options.end() && k->is_number_integer())
+    question.k = k->get<std::int64_t>();
+  if (const auto tie = options.find("tie"); tie != options.end())
+    question.threshold = *tie == "threshold";
+  return question;
 }
 
 Judge::Judge(const CheckQuestion& question, const CheckSettings& settings)
@@ -97,13 +106,8 @@ TensorVerdict Judge::verdict_on(const ActualTensor& actual, const Result& result
   if (!role) return judge(value, actual.tensor, question_.contract, settings_.worst);
   const auto scores = selection_scores(*role, result, problem);
   if (!scores) return judge(value, actual.tensor, question_.contract, settings_.worst);
-  const Json options =
-      options_for(question_.operation->resolve(problem.options), prefix_of(actual.name));
-  SelectionQuestion asked;
-  if (const auto k = options.find("k"); k != options.end() && k->is_number_integer())
-    asked.k = k->get<std::int64_t>();
-  if (const auto tie = options.find("tie"); tie != options.end())
-    asked.threshold = *tie == "threshold";
+  const SelectionQuestion asked =
+      selection_question(*question_.operation, problem.options, actual.name);
   return judge_selection(value, *scores, asked, actual.tensor, question_.contract, settings_.worst);
 }
 
