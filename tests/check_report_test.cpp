@@ -98,6 +98,7 @@ TEST(Hints, Places) {
   const Value value = value_of({4, 3}, grid, 1e-9, 1e-9);
   const auto places = [&](const std::vector<std::size_t>& wrong) {
     std::vector<double> actual = grid;
+    for (double& x : actual) x += 1e-12;  // right, and not to the last bit
     for (const std::size_t i : wrong) actual[i] += 1;
     TensorVerdict tensor = judge(value, doubles({4, 3}, actual), f64());
     tensor.axes = {"T", "H"};
@@ -109,6 +110,12 @@ TEST(Hints, Places) {
   EXPECT_TRUE(says(places({4}), "wrong is all of row 1, head 1"));
   EXPECT_TRUE(says(places({0, 4}), "all that is wrong lies in rows 0 to 1, heads 0 to 1"));
   EXPECT_TRUE(places({}).empty());
+  // Elements that are exactly right are hidden ones: the rest of row 1 is all of it.
+  std::vector<double> actual = grid;
+  actual[3] += 1, actual[4] += 1;
+  TensorVerdict tensor = judge(value, doubles({4, 3}, actual), f64());
+  tensor.axes = {"T", "H"};
+  EXPECT_EQ(places_of(tensor), std::vector<std::string>{"wrong is all of row 1"});
 }
 
 // ---- reports ---------------------------------------------------------------------------------------------------

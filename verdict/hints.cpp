@@ -31,7 +31,8 @@ constexpr AxisName axis_names[] = {
     {"G", "group", "groups"},
 };
 std::string name_of_axis(const TensorVerdict& tensor, std::size_t axis, bool many) {
-  const std::string letter = axis < tensor.axes.size() ? tensor.axes[axis] : "";
+  std::string letter = axis < tensor.axes.size() ? tensor.axes[axis] : "";
+  letter = letter.substr(0, letter.find('|'));  // of alternatives the first
   for (const AxisName& name : axis_names) {
     if (name.letter == letter) return std::string(many ? name.many : name.one);
   }
@@ -69,16 +70,35 @@ std::vector<std::string> places_of(const TensorVerdict& tensor) {
     if (bad == count && count > 1) hints.push_back("every element is wrong");
     return hints;
   }
+  // Elements that are exactly right say nothing (a hidden key is 0 in any kernel): where all others that share the
+  // wrong ones' places on the other axes are wrong too, an axis does not tell them apart.
+  std::vector<std::vector<std::uint8_t>> alive(shape.size());
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    alive[axis].assign(static_cast<std::size_t>(shape[axis]), 0);
+  std::int64_t region = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (tensor.margins[static_cast<std::size_t>(i)] == 0) continue;
+    const Shape index = index_of(shape, i);
+    std::size_t outside = 0, last = 0;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      if (hits[axis][static_cast<std::size_t>(index[axis])] == 0) ++outside, last = axis;
+    }
+    if (outside == 0) ++region;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      if (outside == 0 || (outside == 1 && last == axis))
+        alive[axis][static_cast<std::size_t>(index[axis])] = 1;
+    }
+  }
   std::string place;
-  std::int64_t region = 1;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     std::vector<std::int64_t> at;
     for (std::int64_t i = 0; i < shape[axis]; ++i) {
       if (hits[axis][static_cast<std::size_t>(i)] > 0) at.push_back(i);
     }
     const auto touched = static_cast<std::int64_t>(at.size());
-    region *= touched;
-    if (touched == shape[axis]) continue;
+    if (shape[axis] == 1 ||
+        (touched > 1 && touched == std::count(alive[axis].begin(), alive[axis].end(), 1)))
+      continue;
     const bool range = touched > 1 && at.back() - at.front() + 1 == touched;
     std::string text = name_of_axis(tensor, axis, touched > 1) + " ";
     text += touched == 1 ? std::to_string(at.front())
