@@ -134,6 +134,39 @@ class Check(Cli):
         self.assertTrue(any("preset maxtext_v4" in hint for hint in report["hints"]), report["hints"])
         self.assertEqual(self.judged(other, self.case, "--no-hints", code=1)["hints"], [])
 
+    def variant(self, case, options=None, drop=(), add=None):
+        """What a kernel returns that computes the case with other options or inputs, in float32."""
+        tensors = Tensors(case)
+        metadata = json.loads(tensors.header["__metadata__"]["plumbline"])
+        metadata["options"].update(options or {})
+        tensors.header["__metadata__"]["plumbline"] = json.dumps(metadata)
+        data, header = b"", {"__metadata__": tensors.header.pop("__metadata__")}
+        parts = {name: (entry["dtype"], entry["shape"], tensors.data[slice(*entry["data_offsets"])])
+                 for name, entry in tensors.header.items() if name not in drop and not name.startswith("peer.")}
+        parts.update(add or {})
+        for name, (kind, shape, content) in parts.items():
+            header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+            data += content
+        golden = self.path("variant.golden")
+        self.fine("eval", self.write("variant", framed(header, data)), "--grad", "-o", golden)
+        return self.rounded(golden)
+
+    def test_causes_among_options_and_inputs_are_named(self):
+        case = self.peer(ATTENTION)
+        options = self.metadata_of(case)["options"]
+
+        def told(**changes):
+            return self.judged(case, self.variant(case, **changes), code=1)["hints"]
+        self.assertIn("what failed fits option window %d" % (options["window"] + 1),
+                      told(options={"window": options["window"] + 1}))
+        self.assertIn("what failed fits without in.sink", told(drop=("in.sink",)))
+        self.assertIn("what failed fits option lse_base 2", told(options={"lse_base": 2}))
+        batch, rows, _, _ = Tensors(case).shape("in.query")
+        blocks = Tensors(case).shape("in.compressed")[1]
+        valid = bytes(1 if i % blocks < blocks - 1 else 0 for i in range(batch * rows * blocks))
+        hints = told(add={"in.valid": ("BOOL", [batch, rows, blocks], valid)})
+        self.assertIn("what failed fits the last 1 of %d keys left out" % blocks, hints)
+
     def test_nan_is_wrong(self):
         def change(values, _):
             values[0] = float("nan")
