@@ -12,7 +12,9 @@ namespace plumbline {
 
 void add_ops(CLI::App& app);
 void add_eval(CLI::App& app);
+void add_check(CLI::App& app);
 void add_compare(CLI::App& app);
+void add_contract(CLI::App& app);
 void add_gradcheck(CLI::App& app);
 void add_info(CLI::App& app);
 void add_mask(CLI::App& app);
