@@ -5,6 +5,8 @@
 //   presets()                  a span of {name, doc, apply(Options&)}, the first is the default
 //   has_surrogate(options)     the gradient belongs to another function than the value
 //   reaches(output, input)     false where the gradient through an output is stopped on the way
+//   takes(input, options)      false for an optional input that these options have no use for
+//   derived(letter, options, size)   what a letter is that others make; size() says what those are
 //   outputs_can_be_given       false: only what Inputs::fields names as given may be given
 #pragma once
 #include <algorithm>
@@ -95,6 +97,27 @@ template <class Op> class OperationOf final : public Operation {
       return Op::reaches(output, input);
     } else {
       return true;
+    }
+  }
+
+  bool takes(std::string_view input, const Json& json) const override {
+    if constexpr (requires(const Options& o) { Op::takes(input, o); }) {
+      NonFinite nonfinite{};
+      return Op::takes(input, parse(json, nonfinite));
+    } else {
+      (void)input, (void)json;
+      return true;
+    }
+  }
+
+  std::optional<std::int64_t> derived(std::string_view letter, const Json& json,
+                                      const SizeOf& size) const override {
+    if constexpr (requires(const Options& o) { Op::derived(letter, o, size); }) {
+      NonFinite nonfinite{};
+      return Op::derived(letter, parse(json, nonfinite), size);
+    } else {
+      (void)letter, (void)json, (void)size;
+      return std::nullopt;
     }
   }
 

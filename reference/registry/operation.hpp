@@ -6,9 +6,11 @@
 // Error naming it. Errors of shapes, dtypes and values: reference/error.hpp.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -82,6 +84,8 @@ struct PresetInfo {
   Json options;  // every option as the preset sets it
 };
 
+using SizeOf = std::function<std::int64_t(std::string_view letter)>;
+
 class Operation {
  public:
   virtual ~Operation() = default;
@@ -99,6 +103,13 @@ class Operation {
   virtual bool has_surrogate(const Json& options) const = 0;
   // The gradient of an input includes what comes through this output.
   virtual bool reaches(std::string_view output, std::string_view input) const = 0;
+  // The options have a use for this optional input.
+  virtual bool takes(std::string_view, const Json& /*options*/) const { return true; }
+  // The size of a letter that options and other letters make, such as the lanes of a kind; nothing for any other.
+  virtual std::optional<std::int64_t> derived(std::string_view /*letter*/, const Json& /*options*/,
+                                              const SizeOf&) const {
+    return std::nullopt;
+  }
 };
 
 std::span<const Operation* const> operations();     // in the order of their names
