@@ -113,7 +113,7 @@ template <class T> void LossRow<T>::find_normalisers(bool with_slopes) {
       given_total += fetch_one<T>(tensors_.given_head_sum, {b_, t_, part.block.places[j]});
     }
     for (std::size_t j = 0; with_slopes && j < part.z.size(); ++j) {
-      const T g = guarded_log_slope(options_.student_log, student_.weight(part.z[j]),
+      const T g = guarded_log_slope(options_.student_log, student_.weight_again(part.z[j]),
                                     log_student(part.z[j]));
       if (given) {
         given_slope += target(part.block.places[j], T(0)).value * g;
@@ -146,7 +146,7 @@ typename LossRow<T>::Target LossRow<T>::target(std::int64_t place, const T& log_
     }
     return {value, natural_log(value)};
   }
-  return {round_at(Point::target, T(ratio_ * total_.weight(log_head_sum))),
+  return {round_at(Point::target, T(ratio_ * total_.weight_again(log_head_sum))),
           total_.log_weight(log_head_sum, log_of_total_) + log_ratio_};
 }
 
@@ -163,7 +163,7 @@ template <class T> T LossRow<T>::loss(const TakeKey& take) {
         continue;
       }
       const Target t = target(place, log_head_sum);
-      const T p = student_.weight(part.z[j]);
+      const T p = student_.weight_again(part.z[j]);
       if (take) take(place, exp(log_head_sum), t.value, p);
       if (t.value == T(0)) continue;  // 0·ln 0 = 0
       const T log_p = guarded_log(options_.student_log, p, log_student(part.z[j]));

@@ -229,16 +229,14 @@ template <class V> Bounded<V> LogSum<Bounded<V>>::log_weight(const T& x) const {
   }
   if (!is_finite(x)) return -infinity<T>();
   const V value = (x.value() - max_) - natural_log(sum_);
-  const T lse = log(), w = weight(x);
-  const double u = T::arithmetic().unit, p = w.magnitude();
-  const double away = u * (x.magnitude() + lse.magnitude() + x.total() + lse.total());
-  double error = x.total() + lse.total() + away;
-  if (w.total() < p) error = std::min(error, -std::log1p(-w.total() / p) + away);
-  double common = x.common() + lse.common() + 6 * std::sqrt(lse.spread()), spread = x.spread();
-  if (p > 0 && w.common() + 6 * std::sqrt(w.spread()) < p * (common + 6 * std::sqrt(spread))) {
-    common = w.common() / p, spread = w.spread() / (p * p);
-  }
-  return T::of(value, error, spread + away * away / 3, common + error * error,
+  // A logit may have been computed again since it entered the sum, so nothing cancels; ln Σ has an error of its own.
+  const T lse = log();
+  const double away =
+      T::arithmetic().unit * (x.magnitude() + lse.magnitude() + x.total() + lse.total()) +
+      T::arithmetic().log * std::fabs(std::log(normaliser().mass));
+  const double error = x.total() + lse.total() + away;
+  return T::of(value, error, x.spread() + away * away / 3,
+               x.common() + lse.common() + 6 * std::sqrt(lse.spread()) + error * error,
                std::fabs(static_cast<double>(value)) + 1);
 }
 template <class V> Bounded<V> LogSum<Bounded<V>>::scaled_sum() const {

@@ -61,10 +61,10 @@ template <class T> T log_of_share(const Normalisation& l1, const T& log_total) {
   const T log_eps = natural_log(eps);
   if (l1.kind == Normalisation::clamp)
     return -larger(T(log_eps - log_total), T(0), "the clamp of a head sum");
-  LogSum<T> both;
-  both.add(log_total);
-  both.add(log_eps);
-  return both.log_weight(log_total);
+  // −ln(1 + eps/ΣT), from the smaller of the two.
+  const T gap = log_eps - log_total;
+  if (gap > T(0)) return -gap - natural_log(T(T(1) + exp(T(-gap))));
+  return -natural_log(T(T(1) + exp(gap)));
 }
 
 // The row is dropped: its head sum is exactly zero, or at most eps under zero_below.
