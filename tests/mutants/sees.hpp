@@ -1,0 +1,48 @@
+// tests/mutants/sees.hpp: wrong orders of rows and keys.
+#pragma once
+#include "tests/mutants/edits.hpp"
+
+namespace plumbline::mutants {
+
+// Tokens up to `late` behind the row's.
+inline Sees tokens_until(std::int64_t late) {
+  return [=](const Stand& stand, std::int64_t, std::int64_t t, std::int64_t s) {
+    return s <= stand.token(t) + late;
+  };
+}
+
+// Blocks that are complete `late` tokens behind the row's.
+inline Sees blocks_until(std::int64_t late) {
+  return [=](const Stand& stand, std::int64_t b, std::int64_t t, std::int64_t j) {
+    return stand.position(b, j * stand.m) + stand.m <= stand.position(b, stand.token(t)) + 1 + late;
+  };
+}
+
+// Blocks belong to the document of their first token. Documents are no longer told, so nothing else tests them.
+inline Change straddling_blocks_seen() {
+  return [](Problem& problem, const Scene& scene) {
+    const auto of_first_token = [](const Stand& stand, std::int64_t b, std::int64_t t, std::int64_t j) {
+      const bool document =
+          stand.segment(b, j * stand.m) == stand.segment(b, stand.token(t));
+      return document && blocks_until(0)(stand, b, t, j);
+    };
+    order(of_first_token)(problem, scene);
+    problem.options["mask"]["documents"] = false;
+  };
+}
+
+// Everything is one document: order goes by token numbers.
+inline Change documents_ignored() { return without({"segment_ids", "positions", "cu_seqlens"}); }
+
+// Keys behind the last full chunk are never looked at.
+inline Change last_keys_dropped(std::int64_t chunk) {
+  return [=](Problem& problem, const Scene& scene) {
+    const bool blocks = problem.options.contains("m");
+    order([=](const Stand& stand, std::int64_t b, std::int64_t t, std::int64_t k) {
+      return k < stand.keys / chunk * chunk &&
+             (blocks ? blocks_until(0) : tokens_until(0))(stand, b, t, k);
+    })(problem, scene);
+  };
+}
+
+}  // namespace plumbline::mutants
