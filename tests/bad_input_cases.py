@@ -180,6 +180,34 @@ TEACHER = {"in.query": ([1, 3, 2, 4],), "in.key": ([1, 5, 1, 4],)}
 BLOCK_TEACHER = {"in.scores": ([1, 4, 2],), "in.query": ([1, 4, 2, 4],), "in.compressed": ([1, 2, 4],)}
 BLOCK_ATTENTION = {"in.query": ([1, 4, 2, 4],), "in.kv": ([1, 4, 4],), "in.compressed": ([1, 2, 4],)}
 SLOTS = ("I32", [1, 3, 2], [0, 2, 3, -1, 1, 4])
+CSA_OPTIONS = {"m": 2, "window": 2, "rope": ROPE}
+CSA_WEIGHTS = {"in.wq_a": ([4, 3],), "in.q_norm": ([3],), "in.wq_b": ([3, 2, 4],), "in.wkv": ([4, 4],),
+               "in.kv_norm": ([4],), "in.sink": ([2],), "in.o_a": ([2, 4, 3],), "in.o_b": ([6, 4],)}
+CSA_INDEX_WEIGHTS = {"in.indexer_q_proj": ([3, 2, 4],), "in.indexer_kv_proj": ([4, 8],),
+                     "in.indexer_gate_proj": ([4, 8],), "in.indexer_position_bias": ([2, 8],),
+                     "in.indexer_kv_norm_weight": ([4],), "in.indexer_weights_proj": ([4, 2],)}
+
+
+def csa_lanes(width):
+    return {"in.kv_proj": ([4, width],), "in.gate_proj": ([4, width],), "in.position_bias": ([2, width],),
+            "in.compress_norm": ([4],)}
+
+
+def csa_state(kind, indexer):
+    """Three tokens in a state of six: a block, and a token of the next."""
+    lanes = 8 if kind == "csa" else 4
+    state = {"kv": ([1, 6, 4],)}
+    if kind != "window":
+        state.update(compressed=([1, 3, 4],), partial_kv=([1, 2, lanes],), partial_gate=([1, 2, lanes],))
+    if kind == "csa":
+        state.update(prior_kv=([1, 2, 8],), prior_gate=([1, 2, 8],), prior_present=("BOOL", [1]))
+    if indexer:
+        state.update({"indexer_" + name: ([1, 2, 8],) for name in
+                      ("partial_kv", "partial_gate", "prior_kv", "prior_gate")}, indexer_index_k=([1, 3, 4],))
+    state.update(length=("I32", [1], [3]), positions=("I32", [1, 6], [0, 1, 2, 0, 0, 0]),
+                 segment_ids=("I32", [1, 6], [0] * 6))
+    return {"in.state." + name: what for name, what in state.items()}
+
 
 BASES = {
     "linear": lambda: Case("linear", {"slice_bounds": [1, 5]},
@@ -251,6 +279,27 @@ BASES = {
          "in.state.length": ("I32", [1], [2]), "in.state.kv_latent": ([1, 4, 3],), "in.state.k_pe": ([1, 4, 2],),
          "in.state.indexer_index_k": ([1, 4, 4],), "in.state.positions": ("I32", [1, 4], [0, 1, 0, 0]),
          "in.state.segment_ids": ("I32", [1, 4], [0] * 4)}),
+    "csa_layer": lambda: Case(
+        "csa_layer", {**CSA_OPTIONS, "indexer": {"k": 1}, "loss": {}},
+        {"in.x": ([1, 4, 4],), **CSA_WEIGHTS, **csa_lanes(8), **CSA_INDEX_WEIGHTS}),
+    "csa_layer plain": lambda: Case("csa_layer", dict(CSA_OPTIONS),
+                                    {"in.x": ([1, 4, 4],), **CSA_WEIGHTS, **csa_lanes(8)}),
+    "csa_layer hca": lambda: Case("csa_layer", {**CSA_OPTIONS, "kind": "hca"},
+                                  {"in.x": ([1, 4, 4],), **CSA_WEIGHTS, **csa_lanes(4)}),
+    "csa_layer window": lambda: Case("csa_layer", {"kind": "window", "window": 2, "rope": ROPE},
+                                     {"in.x": ([1, 4, 4],), **CSA_WEIGHTS}),
+    "csa_step": lambda: Case(
+        "csa_step", {**CSA_OPTIONS, "indexer": {"k": 1}},
+        {"in.x": ([1, 2, 4],), **CSA_WEIGHTS, **csa_lanes(8), **CSA_INDEX_WEIGHTS, **csa_state("csa", True)}),
+    "csa_step plain": lambda: Case(
+        "csa_step", dict(CSA_OPTIONS),
+        {"in.x": ([1, 2, 4],), **CSA_WEIGHTS, **csa_lanes(8), **csa_state("csa", False)}),
+    "csa_step hca": lambda: Case(
+        "csa_step", {**CSA_OPTIONS, "kind": "hca"},
+        {"in.x": ([1, 2, 4],), **CSA_WEIGHTS, **csa_lanes(4), **csa_state("hca", False)}),
+    "csa_step window": lambda: Case(
+        "csa_step", {"kind": "window", "window": 2, "rope": ROPE},
+        {"in.x": ([1, 2, 4],), **CSA_WEIGHTS, **csa_state("window", False)}),
     "stage_routing": lambda: Case("stage_routing", {"use_indexer": True, "sparse": False, "coefficient": 1.0}),
 }
 

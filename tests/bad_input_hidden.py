@@ -7,11 +7,11 @@ COTANGENTS = {
     "rope": ("cot.y", [1, 3, 2, 4]), "mla_projection": ("cot.query", [1, 3, 2, 4]),
     "mla_attention": ("cot.output", [1, 3, 2, 3]), "csa_attention": ("cot.output", [1, 4, 2, 4]), "merge_attention": ("cot.output", [1, 3, 2, 3]),
     "indexer_scores": ("cot.scores", [1, 3, 4]), "dsa_indexer": ("cot.scores", [1, 4, 4]),
-    "mla_layer": ("cot.output", [1, 4, 4]), "csa_indexer": ("cot.scores", [1, 4, 2]),
+    "mla_layer": ("cot.output", [1, 4, 4]), "csa_layer": ("cot.output", [1, 4, 4]), "csa_indexer": ("cot.scores", [1, 4, 2]),
     "csa_compress": ("cot.compressed", [1, 2, 4]), "csa_compress plain": ("cot.compressed", [1, 2, 2]),
 }
 # Operations that have no gradient.
-FORWARD = ("topk", "stage_routing", "mla_step")
+FORWARD = ("topk", "stage_routing", "mla_step", "csa_step")
 
 
 def with_cotangent(name, case):
@@ -106,6 +106,35 @@ ROWS = [("hidden", *row) for row in [
      put("in.row_mask", "BOOL", [1, 4], [True, True, True, False]), poke("in.x", 12, NAN)),
     ("a state beyond its length", "mla_step", "", poke("in.state.kv_latent", 6, NAN), poke("in.state.k_pe", 7, INF),
      poke("in.state.indexer_index_k", 15, NAN), poke("in.state.positions", 3, -1)),
+    ("tokens of unreal rows and of no block that is seen", "csa_layer", "",
+     put("in.row_mask", "BOOL", [1, 4], [True, True, False, False]), poke("in.x", 8, NAN), poke("in.x", 15, INF)),
+    ("tokens before every window", "csa_layer window", "",
+     put("in.row_mask", "BOOL", [1, 4], [False, False, False, True]), poke("in.x", 0, NAN), poke("in.x", 7, NAN)),
+    ("tokens of a hidden block with one lane", "csa_layer hca", "", hide_key([1, 4, 2], 0),
+     put("in.row_mask", "BOOL", [1, 4], [False, False, False, True]), poke("in.x", 3, NAN), poke("in.x", 4, NAN)),
+    ("padding tokens of a layer with blocks", "csa_layer", "", put("in.segment_ids", "I32", [1, 4], [0, 0, 0, 9]),
+     option("mask.padding_segment", 9), poke("in.x", 12, NAN)),
+    ("padding tokens on the document grid", "csa_layer plain", "",
+     all_of(option("grid", "document"), option("mask.padding_segment", 9)),
+     put("in.segment_ids", "I32", [1, 4], [9, 9, 0, 0]), poke("in.x", 0, NAN), poke("in.x", 7, NAN)),
+    ("given stages where nobody reads them", "csa_layer", "",
+     put("in.row_mask", "BOOL", [1, 4], [True, True, False, False]), put("given.kv", [1, 4, 4]),
+     put("given.compressed", [1, 2, 4]), put("given.indexer_index_q", [1, 4, 2, 4]), poke("given.kv", 8, NAN),
+     poke("given.compressed", 4, NAN), poke("given.indexer_index_q", 31, NAN)),
+    ("infinite sinks of a layer", "csa_layer", "", poke("in.sink", 0, -INF), poke("in.sink", 1, INF)),
+    ("a CSA state beyond its length", "csa_step", "",
+     *[poke("in.state." + name, at, NAN) for name, at in
+       (("kv", 12), ("compressed", 4), ("partial_kv", 8), ("partial_gate", 15), ("indexer_index_k", 4),
+        ("indexer_partial_kv", 8), ("indexer_partial_gate", 15))],
+     poke("in.state.positions", 3, -1), poke("in.state.segment_ids", 4, 77)),
+    ("a prior of a state that is not there", "csa_step", "", poke("in.state.prior_present", 0, False),
+     *[fill("in.state." + name, NAN) for name in ("prior_kv", "prior_gate", "indexer_prior_kv", "indexer_prior_gate")]),
+    ("a state before every window", "csa_step window", "", poke("in.state.kv", 0, NAN), poke("in.state.kv", 7, INF)),
+    ("the state of another document", "csa_step", "",
+     put("in.state.segment_ids", "I32", [1, 6], [7, 7, 7, 0, 0, 0]),
+     *[fill("in.state." + of + name, NAN) for of, names in
+       (("", ("kv", "compressed", "partial_kv", "partial_gate", "prior_kv", "prior_gate")),
+        ("indexer_", ("index_k", "partial_kv", "partial_gate", "prior_kv", "prior_gate"))) for name in names]),
     ("a mask input without use", "rms_norm", "", put("in.valid", "BOOL", [7], [True] * 7)),
     ("a tensor of a peer", "rms_norm", "", put("peer.anything", "F32", [2], [NAN, INF])),
     ("results of an earlier run", "rms_norm", "", put("out.y", "F64", [9])),

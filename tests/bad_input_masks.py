@@ -91,6 +91,7 @@ def block_rows(base):
 def layer_rows(base):
     """Layers and indexers take T from row_index and S from x."""
     ints = lambda name, shape, values: put("in." + name, "I32", shape, values)  # noqa: E731
+    keys = 2 if base.startswith("csa") else 4
     return [(fault, base, where, change) for fault, where, change in [
         ("a row at a token a second time", "in.row_index[1]", ints("row_index", [2], [3, 3])),
         ("a row beyond the tokens", "in.row_index[0]", ints("row_index", [2], [4, 0])),
@@ -105,11 +106,11 @@ def layer_rows(base):
         ("cu_seqlens with a batch of 2", "in.cu_seqlens",
          all_of(put("in.x", [2, 4, 4]), put("in.q_latent", [2, 4, 3]) if base == "dsa_indexer" else option("eps", 1e-6),
                 ints("cu_seqlens", [2], [0, 4]))),
-        ("a float mask of 0.5", "in.mask[0, 0, 0]", put("in.mask", "F32", [1, 4, 4], [0.5] * 16)),
-        ("valid with a byte of 2", "in.valid", put("in.valid", "BOOL", [1, 4, 4], b"\2" * 16)),
+        ("a float mask of 0.5", "in.mask[0, 0, 0]", put("in.mask", "F32", [1, 4, keys], [0.5] * 4 * keys)),
+        ("valid with a byte of 2", "in.valid", put("in.valid", "BOOL", [1, 4, keys], b"\2" * 4 * keys)),
         ("row_mask of other rows", "in.row_mask", put("in.row_mask", "BOOL", [1, 3])),
-        ("valid of other rows", "in.valid", put("in.valid", "BOOL", [1, 3, 4])),
-        ("a float mask of other rows", "in.mask", put("in.mask", "F32", [1, 3, 4], [0.0] * 12)),
+        ("valid of other rows", "in.valid", put("in.valid", "BOOL", [1, 3, keys])),
+        ("a float mask of other rows", "in.mask", put("in.mask", "F32", [1, 3, keys], [0.0] * 3 * keys)),
     ]]
 
 
@@ -138,6 +139,6 @@ ROWS_ARGUMENT = [
 
 ROWS = [("masks", *row) for base in TOKENS for row in token_rows(base)] \
     + [("masks", *row) for base in BLOCKS for row in block_rows(base)] \
-    + [("masks", *row) for base in ("dsa_indexer", "mla_layer") for row in layer_rows(base)] \
+    + [("masks", *row) for base in ("dsa_indexer", "mla_layer", "csa_layer") for row in layer_rows(base)] \
     + [("operations", *row) for row in OTHER] \
     + [("command line", *row) for row in ROWS_ARGUMENT]

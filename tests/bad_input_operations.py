@@ -335,6 +335,8 @@ LAYER = [
     ("a given key of another width, absorbed", "mla_layer plain", "given.key",
      all_of(metadata("schedule", {"absorbed": True}), put("given.key", [1, 4, 2, 5]))),
     ("a given latent of another rank", "mla_layer", "given.q_latent", put("given.q_latent", [1, 4, 4])),
+    ("a given loss", "mla_layer", "given.loss", put("given.loss", [])),
+    ("a given output", "mla_layer plain", "given.output", put("given.output", [1, 4, 4])),
     ("a given stage of an absent indexer", "mla_layer plain", "given.indexer_scores",
      put("given.indexer_scores", [1, 4, 4])),
     ("a given index beyond the keys", "mla_layer", "given.indexer_indices[0, 0, 0]",

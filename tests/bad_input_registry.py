@@ -10,7 +10,8 @@ WRONG = {"bool": 1, "integer": 1.5, "number": "1", "choice": "nonsense", "mode":
 MASK_INPUTS = ("row_index", "segment_ids", "positions", "cu_seqlens", "valid", "mask", "row_mask")
 # Tensors whose infinities are values: sinks, and scores that are only ranked.
 INFINITE = {("mla_attention", "in.sink"), ("merge_attention", "in.sink"), ("csa_indexer_loss", "in.sink"),
-            ("csa_attention", "in.sink"), ("topk", "in.scores")}
+            ("csa_attention", "in.sink"), ("csa_layer", "in.sink"), ("csa_step", "in.sink"),
+            ("topk", "in.scores")}
 # NaN too: ranked last unless option nan says otherwise.
 NOT_A_NUMBER = {("topk", "in.scores")}
 
@@ -23,11 +24,18 @@ OPTIONAL = {("linear", "in.bias"), ("rms_norm", "in.weight"), ("layer_norm", "in
             ("rope", "in.positions"), ("mla_attention", "in.sink"), ("mla_attention", "in.indices"),
             ("mla_attention", "in.selected"), ("merge_attention", "in.sink"), ("csa_indexer_loss", "in.sink"),
             ("csa_attention", "in.sink"), ("csa_attention", "in.indices"), ("csa_attention", "in.selected"),
-            ("csa_compress", "in.position_bias"), ("csa_compress", "in.norm_weight"), ("csa_compress", "in.prior_present")}
+            ("csa_compress", "in.position_bias"), ("csa_compress", "in.norm_weight"), ("csa_compress", "in.prior_present"),
+            ("csa_layer", "in.sink"), ("csa_step", "in.sink")}
+CSA_STEPS = ("csa_step", "csa_step plain", "csa_step hca", "csa_step window")
 # Elements that are read, of tensors whose last one is not: a state beyond its length.
 READ = {"in.state.kv_latent": 5, "in.state.k_pe": 3, "in.state.indexer_index_k": 7}
 # The same, where another case's last element is not read: a token of no block.
-READ_OF = {("csa_compress plain", "in.kv"): 15, ("csa_compress plain", "in.gate"): 15}
+READ_OF = {("csa_compress plain", "in.kv"): 15, ("csa_compress plain", "in.gate"): 15,
+           ("csa_step", "in.state.indexer_index_k"): 3,
+           **{(base, "in.state.kv"): 11 for base in CSA_STEPS},
+           **{(base, "in.state.compressed"): 3 for base in CSA_STEPS},
+           **{(base, "in.state." + of + "partial_" + part): 3 for base in CSA_STEPS
+              for of in ("", "indexer_") for part in ("kv", "gate")}}
 ANY_RANK = {("rms_norm", "in.x"), ("layer_norm", "in.x")}
 
 

@@ -15,6 +15,7 @@ import tempfile
 import unittest
 
 import bad_input_csa
+import bad_input_csa_layers
 import bad_input_files
 import bad_input_hidden
 import bad_input_masks
@@ -84,7 +85,8 @@ def complaint(row, answer):
 
 
 def table(registered):
-    rows = bad_input_operations.ROWS + bad_input_csa.ROWS + bad_input_masks.ROWS + bad_input_files.ROWS + registry_rows(registered)
+    rows = (bad_input_operations.ROWS + bad_input_csa.ROWS + bad_input_csa_layers.ROWS + bad_input_masks.ROWS
+            + bad_input_files.ROWS + registry_rows(registered))
     return [row for row in rows if base(row[2]).op in registered]
 
 

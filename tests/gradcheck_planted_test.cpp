@@ -29,6 +29,9 @@ class Tampered final : public Operation {
   bool reaches(std::string_view output, std::string_view input) const override {
     return reaches_(output, input);
   }
+  std::shared_ptr<const MaskView> mask_view(const Problem& problem) const override {
+    return inner_.mask_view(problem);
+  }
   std::function<bool(std::string_view, std::string_view)> reaches_ = [](auto, auto) {
     return true;
   };

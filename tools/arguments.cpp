@@ -1,10 +1,16 @@
 #include "tools/arguments.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
+#include "fixtures/strict_json.hpp"
 #include "fixtures/text.hpp"
 #include "reference/error.hpp"
+#include "verdict/contract.hpp"
 
 namespace plumbline {
 
@@ -26,6 +32,18 @@ std::vector<std::string> comma_list(const std::string& list, const std::string& 
     start = comma + 1;
   }
   return parts;
+}
+
+KernelContract contract_of(const std::string& text) {
+  if (!text.starts_with('@')) return contract_named(text);
+  const std::string path = text.substr(1);
+  std::ifstream file(path, std::ios::binary);
+  std::string json{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || file.bad()) {
+    throw Error("contract " + printable(path), std::strerror(errno != 0 ? errno : EIO),
+                "a file that can be read");
+  }
+  return contract_from_json(parse_json(json, "contract " + printable(path)));
 }
 
 }  // namespace plumbline

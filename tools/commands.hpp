@@ -12,9 +12,12 @@ namespace plumbline {
 
 void add_ops(CLI::App& app);
 void add_eval(CLI::App& app);
+void add_check(CLI::App& app);
 void add_compare(CLI::App& app);
+void add_contract(CLI::App& app);
 void add_gradcheck(CLI::App& app);
 void add_info(CLI::App& app);
+void add_mask(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_fixtures(CLI::App& app);
 

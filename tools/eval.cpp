@@ -11,12 +11,13 @@
 #include "tools/arguments.hpp"
 #include "tools/commands.hpp"
 #include "tools/progress.hpp"
+#include "verdict/contract.hpp"
 
 namespace plumbline {
 namespace {
 
 struct Arguments {
-  std::string path, output, precision, schedule, outputs, rows;
+  std::string path, output, precision, schedule, outputs, rows, contract;
   bool gradient = false, has_precision = false, has_schedule = false, has_outputs = false,
        has_rows = false;
   int threads = 0;  // 0: one for each core
@@ -59,6 +60,21 @@ void print_work(const char* direction, const Work& work) {
                   work.rows_fetched, work.peak_bytes));
 }
 
+// The values stay those of the precision asked for; the bounds come from an evaluation of their own.
+void add_bounds(const Operation& operation, const Problem& problem, Evaluation how,
+                const KernelContract& contract, Result& result) {
+  how.contract = &contract;
+  Result bounded = operation.evaluate(problem, how);
+  const auto take = [](std::vector<Value>& values, std::vector<Value>& from) {
+    for (std::size_t i = 0; i < values.size() && i < from.size(); ++i) {
+      values[i].bound = std::move(from[i].bound);
+      values[i].bound2 = std::move(from[i].bound2);
+    }
+  };
+  take(result.outputs, bounded.outputs);
+  take(result.gradients, bounded.gradients);
+}
+
 void run(const Arguments& arguments) {
   Evaluation how;
   how.backward = arguments.gradient;
@@ -81,13 +97,17 @@ void run(const Arguments& arguments) {
     problem.problem.in.emplace("row_index", row_index_of(arguments.rows));
   }
   const Operation& operation = plumbline::operation(problem.op());
+  std::optional<KernelContract> contract;
+  if (!arguments.contract.empty()) contract = contract_of(arguments.contract);
   check_writable(arguments.output);
   Result result;
   {
     const Progress progress("evaluating " + operation.name);
     result = operation.evaluate(problem.problem, how);
+    if (contract) add_bounds(operation, problem.problem, how, *contract, result);
   }
-  save_result(arguments.output, problem, result, how.precision);
+  save_result(arguments.output, problem, result, how.precision,
+              contract ? to_json(*contract) : Json(nullptr));
   for (const Value& value : result.outputs) print_value("out", value);
   for (const Value& value : result.gradients) print_value("grad", value);
   print_work("forward", result.forward);
@@ -126,6 +146,11 @@ void add_eval(CLI::App& app) {
   const CLI::Option* const rows =
       command->add_option("--rows", arguments->rows,
                           "tokens at which query rows stand, as in 0,5,4095: sets in.row_index");
+  command
+      ->add_option("--contract", arguments->contract,
+                   "bound.* and bound2.* of every real result too: how far a kernel of this "
+                   "arithmetic may be off")
+      ->type_name("NAME|@FILE");
   command
       ->add_option("--threads", arguments->threads,
                    "0 means one for each core; the result does not depend on it")

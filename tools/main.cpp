@@ -65,14 +65,18 @@ int run(int argc, char** argv) {
       "Examples:\n"
       "  plumbline ops csa_indexer_loss\n"
       "  plumbline eval case.safetensors --grad -o golden.safetensors\n"
+      "  plumbline check case.safetensors kernel.safetensors --contract bf16_f32acc\n"
       "  plumbline compare golden.safetensors kernel.safetensors\n"
       "Exit codes: 0 fine, 1 the numbers disagree, 2 input or usage is wrong.");
   app.require_subcommand(1);
   add_ops(app);
   add_eval(app);
+  add_check(app);
+  add_contract(app);
   add_compare(app);
   add_gradcheck(app);
   add_info(app);
+  add_mask(app);
   add_generate(app);
   add_fixtures(app);
   int status = 0;

@@ -90,6 +90,7 @@ struct Op {
       " "
       "c_s = softmax_scale q . kv_s";
   static constexpr std::string_view honours[] = {"head_chunk", "key_block"};
+  static MaskView mask_view(const Inputs&, const Options&);
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>
   static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&);

@@ -3,6 +3,12 @@
 
 namespace plumbline::csa_attention {
 
+MaskView Op::mask_view(const Inputs& in, const Options& options) {
+  check(options);
+  const Problem<f64> problem(in, options);
+  return {problem.visibility, *options.m, options.window, in.selected, in.indices};
+}
+
 template <class T>
 Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
   check(options);

@@ -38,6 +38,14 @@ template <class T> Array<T> whole(const StoredTensor& cotangent, const Shape& sh
 
 }  // namespace
 
+MaskView Op::mask_view(const Inputs& in, const Options& options) {
+  return {Tokens<f64>(in, options, RowNote::unread).visibility(),
+          *options.m,
+          {},
+          in.given.selected,
+          in.given.indices};
+}
+
 template <class T>
 Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
   const Tokens<T> tokens(in, options, RowNote::unread);

@@ -85,6 +85,7 @@ struct Op {
       "x "
       "weights_proj; scores; top-k over blocks";
   static constexpr std::string_view honours[] = {"head_chunk", "step"};
+  static MaskView mask_view(const Inputs&, const Options&);
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>
   static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&);

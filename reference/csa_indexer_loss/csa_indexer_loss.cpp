@@ -40,6 +40,15 @@ loss::Tensors tensors_of(const Inputs& inputs, const Options& options, Sizes& si
 
 std::span<const loss::Preset> Op::presets() { return table; }
 
+MaskView Op::mask_view(const Inputs& in, const Options& options) {
+  Sizes sizes;
+  const loss::Tensors tensors = tensors_of(in, options, sizes);
+  const bool joint = options.teacher != loss::Teacher::own;
+  return {Visibility(options.mask, tensors.mask, sizes, Blocks{*options.m, options.grid},
+                     options.tokens),
+          *options.m, joint ? options.window : std::nullopt, in.selected, in.indices};
+}
+
 template <class T>
 loss::Outputs<T> Op::forward(const Inputs& inputs, const Options& options, const Run& run) {
   Sizes sizes;

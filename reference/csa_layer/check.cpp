@@ -93,6 +93,17 @@ void check(const Inputs& in, const Options& options) {
   }
 }
 
+void check_widths(const Options& options, const Sizes& sizes) {
+  check_eps(options.eps);
+  const Rotation<f64> queries(options.rope, sizes["D"]);
+  if (options.blocks() && options.compress_rope)
+    const Rotation<f64> blocks(*options.compress_rope, sizes["D"], "option compress_rope");
+  if (!options.indexer) return;
+  const csa_indexer::Options indexer = indexer_options(options);
+  check_eps(indexer.eps, "option indexer.eps");
+  const Rotation<f64> keys(indexer.rope, sizes["e"], "option indexer.rope");
+}
+
 Blocks blocks_of(const Options& options) {
   return options.blocks() ? Blocks{*options.m, options.grid} : Blocks{};
 }

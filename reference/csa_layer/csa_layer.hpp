@@ -147,12 +147,28 @@ struct Op {
       "indexer))));  loss of csa_indexer_loss into the indexer alone";
   static constexpr std::string_view honours[] = {"barrier", "head_chunk", "key_block", "prefill",
                                                  "step"};
+  static constexpr bool outputs_can_be_given = false;  // but for the stages that Inputs names
   static bool has_surrogate(const Options& options) {
     return options.loss && options.loss->gradient == indexer_loss::Gradient::p_minus_t;
   }
   static bool reaches(std::string_view output, std::string_view input) {
     return (output == "loss") == input.starts_with("indexer_");
   }
+  static bool takes(std::string_view input, const Options& options) {
+    if (input.starts_with("indexer_")) return options.indexer.has_value();
+    const bool of_blocks = input == "kv_proj" || input == "gate_proj" || input == "position_bias" ||
+                           input == "compress_norm" || input == "valid" || input == "mask";
+    return options.blocks() || !of_blocks;
+  }
+  template <class SizeOf> static std::optional<std::int64_t> derived(std::string_view letter,
+                                                                     const Options& options,
+                                                                     const SizeOf& size) {
+    if (letter == "C") return options.lanes() * size("D");
+    if (letter == "H*D/G") return size("H") * size("D") / size("G");
+    if (letter == "G*r") return size("G") * size("r");
+    return std::nullopt;
+  }
+  static MaskView mask_view(const Inputs&, const Options&);
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>
   static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&);

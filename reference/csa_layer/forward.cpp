@@ -52,6 +52,15 @@ Outputs<T> in_calls(const Inputs& inputs, const Options& options, const Run& run
 
 }  // namespace
 
+MaskView Op::mask_view(const Inputs& inputs, const Options& options) {
+  check(inputs, options);
+  Inputs in = inputs;
+  Sizes sizes = sizes_of(in, options);
+  return {Visibility(options.mask, in.mask, sizes, blocks_of(options)),
+          options.blocks() ? *options.m : 0, options.window, in.indexer.given.selected,
+          in.indexer.given.indices};
+}
+
 template <class T>
 Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
   if (run.schedule.prefill > 0 || run.schedule.step > 0) return in_calls<T>(in, options, run);

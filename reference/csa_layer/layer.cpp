@@ -20,6 +20,7 @@ const Inputs& checked(const Inputs& in, const Options& options) {
 
 template <class T> Layer<T>::Layer(const Inputs& in, const Options& options, const Run& run)
     : in_(checked(in, options)), options_(options), run_(run), sizes_(sizes_of(in_, options)) {
+  check_widths(options, sizes_);
   visibility_.emplace(options.mask, in_.mask, sizes_, blocks_of(options));
   const bool sparse = options.loss && options.loss->sparse;
   routing_ = stage_routing::route({stage_routing::Model::v4, stage_routing::Mode::train,

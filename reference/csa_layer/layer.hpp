@@ -15,6 +15,8 @@ namespace plumbline::csa_layer {
 
 // Which inputs belong to which options.
 void check(const Inputs& in, const Options& options);
+// Options of the parts that their widths bound, under the names that the layer has for them.
+void check_widths(const Options& options, const Sizes& sizes);
 // Letters of all tensors, N of the grid among them. Planes over blocks that a window alone has no use for are dropped.
 Sizes sizes_of(Inputs& in, const Options& options);
 Blocks blocks_of(const Options& options);

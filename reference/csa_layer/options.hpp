@@ -77,6 +77,7 @@ struct Options {
     v("mask", mask, "who sees whom");
   }
   bool blocks() const { return kind != Kind::window; }
+  std::int64_t lanes() const { return kind == Kind::csa ? 2 : 1; }
 };
 
 // The options of a part, as the layer fills them in.

@@ -75,6 +75,7 @@ Sizes checked(const Inputs& in, const csa_layer::Options& options) {
   }
   Inputs named = in;
   sizes.unify_all(named);
+  csa_layer::check_widths(options, sizes);
   for (std::int64_t b = 0; b < sizes["B"]; ++b) {
     const std::int64_t length = integer_at(in.length, {b}), capacity = sizes["P"];
     const std::string where = in.length.name + "[" + std::to_string(b) + "]";

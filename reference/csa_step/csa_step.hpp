@@ -106,6 +106,20 @@ struct Op {
       "output of csa_layer for the L new rows, over the state of what came before";
   static constexpr std::string_view honours[] = {"head_chunk", "key_block"};
   static constexpr bool outputs_can_be_given = false;
+  static bool takes(std::string_view input, const Options& options) {
+    if (layer::refused_in_calls(input)) return false;
+    if (!input.starts_with("state.")) return csa_layer::Op::takes(input, options);
+    if (input.starts_with("state.indexer_")) return options.indexer.has_value();
+    if (input.starts_with("state.prior_")) return options.kind == csa_layer::Kind::csa;
+    const bool of_blocks = input == "state.compressed" || input.starts_with("state.partial_");
+    return options.blocks() || !of_blocks;
+  }
+  template <class SizeOf> static std::optional<std::int64_t> derived(std::string_view letter,
+                                                                     const Options& options,
+                                                                     const SizeOf& size) {
+    if (letter == "Q") return size("P") / *options.m;
+    return csa_layer::Op::derived(letter, options, size);
+  }
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>
   static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&);

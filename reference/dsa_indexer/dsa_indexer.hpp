@@ -107,6 +107,7 @@ struct Op {
       "index_q = rope(q_latent wq_b), index_k = rope(layer_norm(x wk)), index_w = x weights_proj; "
       "scores; top-k";
   static constexpr std::string_view honours[] = {"head_chunk"};
+  static MaskView mask_view(const Inputs&, const Options&);
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>
   static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&);

@@ -38,6 +38,16 @@ loss::Tensors tensors_of(const Inputs& inputs, const Options& options, Sizes& si
 
 std::span<const loss::Preset> Op::presets() { return table; }
 
+MaskView Op::mask_view(const Inputs& in, const Options& options) {
+  Sizes sizes;
+  const loss::Tensors tensors = tensors_of(in, options, sizes);
+  return {Visibility(options.mask, tensors.mask, sizes, Blocks{}, options.tokens),
+          0,
+          {},
+          in.selected,
+          in.indices};
+}
+
 template <class T>
 loss::Outputs<T> Op::forward(const Inputs& inputs, const Options& options, const Run& run) {
   Sizes sizes;

@@ -45,6 +45,7 @@ struct Op {
   static bool has_surrogate(const Options& options) {
     return options.gradient == indexer_loss::Gradient::p_minus_t;
   }
+  static MaskView mask_view(const Inputs&, const Options&);
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>
   static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&);

@@ -118,6 +118,11 @@ void place_outputs(Outputs& part, Outputs& whole, const Target& target) {
   all(source.flags, to.flags);
 }
 
+// Inputs of a layer that a call of a server does not take.
+inline bool refused_in_calls(std::string_view input) {
+  return input == "valid" || input == "row_mask" || input == "mask" || input == "row_index" ||
+         input == "cu_seqlens";
+}
 // No given stage goes with calls.
 void refuse_given(std::initializer_list<const StoredTensor*> given, const std::string& where);
 // What calls after one another cannot have: a loss, keys that come later.

@@ -9,6 +9,7 @@
 namespace plumbline {
 
 inline constexpr std::size_t panel_columns = 16, panel_depth = 256;
+inline constexpr std::size_t most_panels = 16;  // filled from one stretch of a row
 
 // rows ≤ any; x has row stride x_stride, panel is [depth, panel_columns] with zeros in unused columns, y is
 // [rows, panel_columns].

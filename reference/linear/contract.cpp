@@ -87,17 +87,20 @@ void Contraction<T>::multiply(std::int64_t rows, std::span<const T> x, std::span
   }
 }
 
-// The same sums in the same order, a panel of columns at a time.
+// The same sums in the same order, panels of columns at a time; a stretch of a row of W fills several.
 template <>
 void Contraction<f64>::multiply(std::int64_t rows, std::span<const f64> x, std::span<f64> y) const {
   const std::size_t in = place(inputs()), width = place(columns_[1] - columns_[0]),
                     out = place(outputs());
-  Buffer<f64> panel(panel_depth * panel_columns), sums(place(rows) * panel_columns);
+  const std::size_t panel_size = panel_depth * panel_columns,
+                    sums_size = place(rows) * panel_columns;
+  const std::size_t panels = std::min(most_panels, (width + panel_columns - 1) / panel_columns);
+  Buffer<f64> panel(panels * panel_size), sums(panels * sums_size), row(panels * panel_columns);
   for (std::size_t g = 0; g < place(groups_); ++g) {
-    for (std::size_t c = 0; c < width; c += panel_columns) {
-      const std::size_t columns = std::min(panel_columns, width - c);
+    for (std::size_t c = 0; c < width; c += panels * panel_columns) {
+      const std::size_t columns = std::min(panels * panel_columns, width - c);
       std::fill(sums.begin(), sums.end(), f64(0));
-      std::fill(panel.begin(), panel.end(), f64(0));
+      std::fill(row.begin(), row.end(), f64(0));
       for (std::size_t first = 0; first < in; first += panel_depth) {
         const std::size_t depth = std::min(panel_depth, in - first);
         for (std::size_t i = 0; i < depth; ++i) {
@@ -105,12 +108,23 @@ void Contraction<f64>::multiply(std::int64_t rows, std::span<const f64> x, std::
                                        static_cast<std::int64_t>(g)};
           Fetch<f64>::row(*weight_, Index(lead, weight_->shape.size() - 1),
                           columns_[0] + static_cast<std::int64_t>(c),
-                          std::span<f64>(panel).subspan(i * panel_columns, columns));
+                          std::span<f64>(row).first(columns));
+          for (std::size_t p = 0; p < panels; ++p) {
+            std::copy_n(row.data() + p * panel_columns, panel_columns,
+                        panel.data() + p * panel_size + i * panel_columns);
+          }
         }
-        add_product(place(rows), depth, x.data() + first, in, panel.data(), sums.data());
+        for (std::size_t p = 0; p * panel_columns < columns; ++p) {
+          add_product(place(rows), depth, x.data() + first, in, panel.data() + p * panel_size,
+                      sums.data() + p * sums_size);
+        }
       }
-      for (std::size_t n = 0; n < place(rows); ++n) {
-        std::copy_n(sums.data() + n * panel_columns, columns, y.data() + n * out + g * width + c);
+      for (std::size_t p = 0; p * panel_columns < columns; ++p) {
+        const std::size_t taken = std::min(panel_columns, columns - p * panel_columns);
+        for (std::size_t n = 0; n < place(rows); ++n) {
+          std::copy_n(sums.data() + p * sums_size + n * panel_columns, taken,
+                      y.data() + n * out + g * width + c + p * panel_columns);
+        }
       }
     }
   }

@@ -214,6 +214,23 @@ bool Visibility::visible(std::int64_t b, std::int64_t t, std::int64_t key) const
   return !plane_.given() || element<double>(plane_, {b, t, key}) == 0;
 }
 
+Sight Visibility::sight(std::int64_t b, std::int64_t t, std::int64_t key) const {
+  if (visible(b, t, key)) return Sight::seen;
+  const std::int64_t r = row_token(t), width = blocks_.m > 0 ? blocks_.m : 1,
+                     first = blocks_.m > 0 ? block_first(key) : key;
+  bool padded = false, straddles = false;
+  for (std::int64_t s = first; s < first + width; ++s) {
+    padded = padded || padding(b, s);
+    straddles = straddles || (documents_ && segment(b, s) != segment(b, first));
+  }
+  if (padded) return Sight::padding;
+  if (straddles) return Sight::straddling;
+  if (documents_ && segment(b, first) != segment(b, r)) return Sight::other_document;
+  const bool later =
+      blocks_.m > 0 ? position(b, first) + blocks_.m > position(b, r) + 1 : first > r;
+  return causal_ && later ? Sight::later : Sight::masked;
+}
+
 std::int64_t Visibility::keys_end(std::int64_t t) const {
   if (!causal_) return keys();
   const std::int64_t seen = row_token(t) + 1;  // tokens up to the row's own

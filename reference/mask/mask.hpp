@@ -60,6 +60,9 @@ struct Blocks {  // keys are blocks of m tokens; m = 0: keys are tokens
   Grid grid = Grid::physical;
 };
 
+// Whether a row sees a key, or the first of these reasons why not.
+enum class Sight { seen, padding, straddling, other_document, later, masked };
+
 class Visibility {
  public:
   // sizes: B, T and, where a tensor sets it, S; on return S is known, and N where keys are blocks.
@@ -87,6 +90,9 @@ class Visibility {
     return real_[static_cast<std::size_t>(b * rows_ + t)] != 0;
   }
   bool visible(std::int64_t b, std::int64_t t, std::int64_t key) const;
+  Sight sight(std::int64_t b, std::int64_t t, std::int64_t key) const;
+  // Documents are told apart, so that a row sees only its own.
+  bool documents() const { return documents_; }
   // No key at or after this one is visible to row t.
   std::int64_t keys_end(std::int64_t t) const;
   std::vector<std::int64_t> keys(std::int64_t b, std::int64_t t) const;
@@ -120,6 +126,14 @@ class Visibility {
   std::vector<char> whole_;  // [B, N] one segment, none padding; empty: all blocks are
   std::vector<char> real_;   // [B, T]
   StoredTensor valid_, plane_;
+};
+
+// What a picture shows of an operation's mask: who sees whom, and the selection where the case names one.
+struct MaskView {
+  Visibility visibility;
+  std::int64_t m = 0;                  // tokens per block; 0: keys are tokens
+  std::optional<std::int64_t> window;  // tokens that a row sees beside its keys
+  StoredTensor selected, indices;      // [B, T, K] or [B, T, k]; or not given
 };
 
 }  // namespace plumbline

@@ -3,6 +3,16 @@
 
 namespace plumbline::mla_attention {
 
+MaskView Op::mask_view(const Inputs& in, const Options& options) {
+  Sizes sizes;
+  check(in, options, Schedule{}, sizes);
+  return {Visibility(options.mask, in.mask, sizes, Blocks{}, options.tokens),
+          0,
+          {},
+          in.selected,
+          in.indices};
+}
+
 template <class T>
 attention::Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
   const Problem<T> problem(in, options, run);

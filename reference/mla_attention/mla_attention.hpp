@@ -82,6 +82,7 @@ struct Op {
       "output = sum_s p_s v_s,  p_s = exp(c_s - ln(sum exp c + exp sink)),  c_s = softmax_scale q "
       ". k_s";
   static constexpr std::string_view honours[] = {"head_chunk", "key_block", "absorbed"};
+  static MaskView mask_view(const Inputs&, const Options&);
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>
   static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&);

@@ -18,9 +18,7 @@ void check_steps(const Inputs& in, const Options& options, const Run& run) {
       run.schedule.prefill > 0 ? "schedule.prefill" : "schedule.step");
 }
 
-// The first `prefill` tokens in one call, then `step` at a time.
-template <class T> Outputs<T> in_calls(const Inputs& in, const Options& options, const Run& run) {
-  check_steps(in, options, run);
+Sizes sizes_of(const Inputs& in, const Options& options) {
   Sizes sizes;
   Inputs named = in;
   if (in.mask.row_index.given()) sizes.set("T", in.mask.row_index.size(0), in.mask.row_index.name);
@@ -30,6 +28,13 @@ template <class T> Outputs<T> in_calls(const Inputs& in, const Options& options,
   sizes.unify(named.projection.x, "B S E");
   if (!in.mask.row_index.given()) sizes.set("T", sizes["S"], "S, without in.row_index");
   sizes.unify_all(named);
+  return sizes;
+}
+
+// The first `prefill` tokens in one call, then `step` at a time.
+template <class T> Outputs<T> in_calls(const Inputs& in, const Options& options, const Run& run) {
+  check_steps(in, options, run);
+  Sizes sizes = sizes_of(in, options);
   const Visibility seen(options.mask, in.mask, sizes, Blocks{});
   const std::int64_t tokens = sizes["S"];
   const RowNotes notes = seen.notes(RowNote::blank);
@@ -59,6 +64,15 @@ template <class T> Outputs<T> in_calls(const Inputs& in, const Options& options,
 }
 
 }  // namespace
+
+MaskView Op::mask_view(const Inputs& in, const Options& options) {
+  Sizes sizes = sizes_of(in, options);
+  return {Visibility(options.mask, in.mask, sizes, Blocks{}),
+          0,
+          {},
+          in.indexer.given.selected,
+          in.indexer.given.indices};
+}
 
 template <class T>
 Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {

@@ -148,12 +148,17 @@ struct Op {
       "dsa_indexer_loss";
   static constexpr std::string_view honours[] = {"barrier",  "head_chunk", "key_block", "sliced",
                                                  "absorbed", "prefill",    "step"};
+  static constexpr bool outputs_can_be_given = false;  // but for the stages that Inputs names
   static bool has_surrogate(const Options& options) {
     return options.loss && options.loss->gradient == indexer_loss::Gradient::p_minus_t;
   }
   static bool reaches(std::string_view output, std::string_view input) {
     return (output == "loss") == input.starts_with("indexer_");
   }
+  static bool takes(std::string_view input, const Options& options) {
+    return options.indexer.has_value() || !input.starts_with("indexer_");
+  }
+  static MaskView mask_view(const Inputs&, const Options&);
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>
   static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&);

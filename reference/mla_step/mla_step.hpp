@@ -73,6 +73,11 @@ struct Op {
       "output of mla_layer for the L new rows, over caches of what came before";
   static constexpr std::string_view honours[] = {"head_chunk", "key_block", "sliced", "absorbed"};
   static constexpr bool outputs_can_be_given = false;
+  static bool takes(std::string_view input, const Options& options) {
+    if (input.starts_with("state."))
+      return options.indexer.has_value() || !input.starts_with("state.indexer_");
+    return !layer::refused_in_calls(input) && mla_layer::Op::takes(input, options);
+  }
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>
   static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&);

@@ -5,10 +5,14 @@
 //   presets()                  a span of {name, doc, apply(Options&)}, the first is the default
 //   has_surrogate(options)     the gradient belongs to another function than the value
 //   reaches(output, input)     false where the gradient through an output is stopped on the way
+//   takes(input, options)      false for an optional input that these options have no use for
+//   derived(letter, options, size)   what a letter is that others make; size() says what those are
+//   mask_view(in, options)     who sees whom (MaskView of reference/mask), for pictures
 //   outputs_can_be_given       false: only what Inputs::fields names as given may be given
 #pragma once
 #include <algorithm>
 
+#include "reference/mask/mask.hpp"
 #include "reference/operation/run.hpp"
 #include "reference/registry/option_visitors.hpp"
 #include "reference/registry/output_visitors.hpp"
@@ -29,6 +33,11 @@ concept HasPresets = requires {
   Op::presets();
 };
 
+template <class Op>
+concept HasMaskView = requires(const typename Op::Inputs& in, const typename Op::Options& options) {
+  Op::mask_view(in, options);
+};
+
 template <class Op> class OperationOf final : public Operation {
   using Options = typename Op::Options;
 
@@ -39,6 +48,7 @@ template <class Op> class OperationOf final : public Operation {
     formula = Op::formula;
     for (const std::string_view key : Op::honours) honours.emplace_back(key);
 
+    has_mask_view = HasMaskView<Op>;
     typename Op::Inputs in;
     TensorLister tensors;
     in.fields(tensors);
@@ -95,6 +105,47 @@ template <class Op> class OperationOf final : public Operation {
       return Op::reaches(output, input);
     } else {
       return true;
+    }
+  }
+
+  bool takes(std::string_view input, const Json& json) const override {
+    if constexpr (requires(const Options& o) { Op::takes(input, o); }) {
+      NonFinite nonfinite{};
+      return Op::takes(input, parse(json, nonfinite));
+    } else {
+      (void)input, (void)json;
+      return true;
+    }
+  }
+
+  std::optional<std::int64_t> derived(std::string_view letter, const Json& json,
+                                      const SizeOf& size) const override {
+    if constexpr (requires(const Options& o) { Op::derived(letter, o, size); }) {
+      NonFinite nonfinite{};
+      return Op::derived(letter, parse(json, nonfinite), size);
+    } else {
+      (void)letter, (void)json, (void)size;
+      return std::nullopt;
+    }
+  }
+
+  std::shared_ptr<const MaskView> mask_view(const Problem& problem) const override {
+    if constexpr (HasMaskView<Op>) {
+      NonFinite nonfinite{};
+      const Options read = parse(problem.options, nonfinite);
+      typename Op::Inputs in;
+      const Tensors replaced = bind(problem, nonfinite, in);
+      MaskView seen = Op::mask_view(in, read);
+      const bool named = seen.selected.given() || seen.indices.given();
+      for (auto [key, tensor] :
+           {std::pair("indices", &seen.indices), {"selected", &seen.selected}}) {
+        const auto found = replaced.find(key);  // an output of the operation, given
+        if (!named && found != replaced.end()) *tensor = found->second;
+      }
+      return std::make_shared<MaskView>(std::move(seen));
+    } else {
+      (void)problem;
+      return nullptr;
     }
   }
 
@@ -168,19 +219,24 @@ template <class Op> class OperationOf final : public Operation {
     }
   }
 
-  template <class T> Result evaluate_in(const Problem& problem, const Evaluation& how) const {
-    NonFinite nonfinite{};
-    const Options read = parse(problem.options, nonfinite);
-    Run run = make_run(*this, problem, how);
-    const Tensors replaced = given_outputs(*this, problem, outputs_can_be_given());
+  // The inputs by name, and what of the outputs is given.
+  Tensors bind(const Problem& problem, NonFinite nonfinite, typename Op::Inputs& in) const {
+    Tensors replaced = given_outputs(*this, problem, outputs_can_be_given());
     std::vector<std::string> replaced_names;
     for (const auto& [given_name, tensor] : replaced) replaced_names.push_back(given_name);
-
-    typename Op::Inputs in;
     TensorBinder binder(problem, nonfinite);
     in.fields(binder);
     binder.finish(From::in, {});
     binder.finish(From::given, replaced_names);
+    return replaced;
+  }
+
+  template <class T> Result evaluate_in(const Problem& problem, const Evaluation& how) const {
+    NonFinite nonfinite{};
+    const Options read = parse(problem.options, nonfinite);
+    Run run = make_run(*this, problem, how);
+    typename Op::Inputs in;
+    const Tensors replaced = bind(problem, nonfinite, in);
     check_cotangents(*this, problem);
 
     Result result;

@@ -6,9 +6,11 @@
 // Error naming it. Errors of shapes, dtypes and values: reference/error.hpp.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -82,6 +84,9 @@ struct PresetInfo {
   Json options;  // every option as the preset sets it
 };
 
+using SizeOf = std::function<std::int64_t(std::string_view letter)>;
+struct MaskView;  // reference/mask/mask.hpp
+
 class Operation {
  public:
   virtual ~Operation() = default;
@@ -91,6 +96,7 @@ class Operation {
   std::vector<OptionInfo> options;
   std::vector<PresetInfo> presets;   // the first is the default
   std::vector<std::string> honours;  // schedule keys
+  bool has_mask_view = false;        // that mask_view gives
 
   virtual Result evaluate(const Problem& problem, const Evaluation& how) const = 0;
   // The options as JSON after preset and defaults; an Error if they are not valid.
@@ -99,6 +105,15 @@ class Operation {
   virtual bool has_surrogate(const Json& options) const = 0;
   // The gradient of an input includes what comes through this output.
   virtual bool reaches(std::string_view output, std::string_view input) const = 0;
+  // The options have a use for this optional input.
+  virtual bool takes(std::string_view, const Json& /*options*/) const { return true; }
+  // The size of a letter that options and other letters make, such as the lanes of a kind; nothing for any other.
+  virtual std::optional<std::int64_t> derived(std::string_view /*letter*/, const Json& /*options*/,
+                                              const SizeOf&) const {
+    return std::nullopt;
+  }
+  // Who sees whom in a case; null without has_mask_view.
+  virtual std::shared_ptr<const MaskView> mask_view(const Problem& problem) const = 0;
 };
 
 std::span<const Operation* const> operations();     // in the order of their names

@@ -10,10 +10,8 @@ namespace plumbline {
 
 std::vector<const Operation*> table_of_csa() {
   return {
-      make_operation<csa_attention::Op>(),
-      make_operation<csa_compress::Op>(),
-      make_operation<csa_indexer::Op>(),
-      make_operation<csa_layer::Op>(),
+      make_operation<csa_attention::Op>(), make_operation<csa_compress::Op>(),
+      make_operation<csa_indexer::Op>(),   make_operation<csa_layer::Op>(),
       make_operation<csa_step::Op>(),
   };
 }

@@ -42,8 +42,8 @@ std::vector<Term> parse(std::string_view axis) {
 
 // Batches, rows, keys, slots, parts and new tokens may be none; heads, widths and ranks may not.
 bool may_be_empty(std::string_view letter) {
-  constexpr std::string_view letters[] = {"B",   "T",   "S", "N", "K", "k",
-                                          "N|k", "S|k", "n", "L", "P", "S%m"};
+  constexpr std::string_view letters[] = {"B",   "T", "S", "N", "K", "k",  "N|k",
+                                          "S|k", "n", "L", "P", "Q", "S%m"};
   return std::find(std::begin(letters), std::end(letters), letter) != std::end(letters);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "reference/error.hpp"
 #include "reference/numeric/instantiate.hpp"
@@ -149,11 +150,38 @@ template <class T> void check(const StoredTensor& tensor, Index index, const T& 
 template <class T, class U, class Decode>
 void convert(const StoredTensor& tensor, std::int64_t offset, std::span<T> row, Decode decode) {
   const std::int64_t stride = tensor.stride.empty() ? 1 : tensor.stride.back();
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    row[i] =
-        from_double<T>(decode(load<U>(tensor, offset + static_cast<std::int64_t>(i) * stride)));
+  const std::byte* from = tensor.data + offset * static_cast<std::int64_t>(sizeof(U));
+  for (T& value : row) {
+    U code;
+    std::memcpy(&code, from, sizeof code);
+    value = from_double<T>(decode(code));
+    from += stride * static_cast<std::int64_t>(sizeof(U));
   }
 }
+// bf16 to double, the row of most weights: eight codes at a time, each the upper half of a binary32.
+void widen_bf16(const std::byte* from, std::span<double> row) {
+  constexpr std::size_t lanes = 8;
+  using Codes = std::uint16_t __attribute__((vector_size(16)));
+  using Words = std::uint32_t __attribute__((vector_size(32)));
+  using Floats = float __attribute__((vector_size(32)));
+  using Doubles = double __attribute__((vector_size(64)));
+  std::size_t i = 0;
+  for (; i + lanes <= row.size(); i += lanes) {
+    Codes codes;
+    std::memcpy(&codes, from + i * sizeof(std::uint16_t), sizeof codes);
+    const Words words = __builtin_convertvector(codes, Words) << 16;
+    Floats floats;
+    std::memcpy(&floats, &words, sizeof floats);
+    const Doubles doubles = __builtin_convertvector(floats, Doubles);
+    std::memcpy(row.data() + i, &doubles, sizeof doubles);
+  }
+  for (; i < row.size(); ++i) {
+    std::uint16_t code;
+    std::memcpy(&code, from + i * sizeof code, sizeof code);
+    row[i] = decode_bf16(code);
+  }
+}
+
 template <class T>
 bool convert_plain(const StoredTensor& tensor, std::int64_t offset, std::span<T> row) {
   if (tensor.scale || tensor.low) return false;
@@ -169,10 +197,32 @@ bool convert_plain(const StoredTensor& tensor, std::int64_t offset, std::span<T>
     case Dtype::f32:
       convert<T, float>(tensor, offset, row, [](float x) { return static_cast<double>(x); });
       return true;
-    case Dtype::bf16: convert<T, std::uint16_t>(tensor, offset, row, decode_bf16); return true;
+    case Dtype::bf16:
+      if constexpr (std::is_same_v<T, double>) {
+        if (stride == 1) {
+          widen_bf16(tensor.data + offset * static_cast<std::int64_t>(sizeof(std::uint16_t)), row);
+          return true;
+        }
+      }
+      convert<T, std::uint16_t>(tensor, offset, row, decode_bf16);
+      return true;
     case Dtype::f16: convert<T, std::uint16_t>(tensor, offset, row, decode_f16); return true;
     default: return false;
   }
+}
+
+template <class T> bool all_finite(std::span<const T> row) {
+  return std::all_of(row.begin(), row.end(), [](const T& x) { return is_finite(x); });
+}
+// Without a branch an element: x − x is 0, or NaN for what is not finite, and NaN stays.
+template <> bool all_finite(std::span<const double> row) {
+  double nothing[4] = {};
+  std::size_t i = 0;
+  for (; i + 4 <= row.size(); i += 4) {
+    for (std::size_t lane = 0; lane < 4; ++lane) nothing[lane] += row[i + lane] - row[i + lane];
+  }
+  for (; i < row.size(); ++i) nothing[0] += row[i] - row[i];
+  return nothing[0] + nothing[1] + nothing[2] + nothing[3] == 0;
 }
 
 }  // namespace
@@ -184,17 +234,28 @@ template <class T> T Fetch<T>::element(const StoredTensor& tensor, Index index) 
 
 template <class T>
 void Fetch<T>::row(const StoredTensor& tensor, Index lead, std::int64_t first, std::span<T> row) {
-  std::vector<std::int64_t> index(lead.begin(), lead.end());
-  index.push_back(first);
+  std::int64_t few[8];  // an index on the stack: rows may be short, and fetched by the million
+  std::vector<std::int64_t> many(lead.size() < std::size(few) ? 0 : lead.size() + 1);
+  std::int64_t* const places = many.empty() ? few : many.data();
+  std::int64_t& place = *std::copy(lead.begin(), lead.end(), places);
+  const Index index(places, lead.size() + 1);
+  place = first;
   if (tensor.note(index) == RowNote::blank) {
     for (T& value : row) value = T(0);
     return;
   }
-  const bool plain = !row.empty() && convert_plain<T>(tensor, offset_of(tensor, index), row);
+  if (!row.empty() && convert_plain<T>(tensor, offset_of(tensor, index), row)) {
+    if (all_finite<T>(row)) return;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      place = first + static_cast<std::int64_t>(i);
+      check(tensor, index, row[i]);
+    }
+    return;
+  }
   for (std::size_t i = 0; i < row.size(); ++i) {
-    index.back() = first + static_cast<std::int64_t>(i);
-    if (!plain) row[i] = load_value<T>(tensor, offset_of(tensor, index), index);
-    if (!is_finite(row[i])) check(tensor, index, row[i]);
+    place = first + static_cast<std::int64_t>(i);
+    row[i] = load_value<T>(tensor, offset_of(tensor, index), index);
+    check(tensor, index, row[i]);
   }
 }
 

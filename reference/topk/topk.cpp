@@ -73,23 +73,33 @@ template <class T> T score_at(const Inputs& in, const Options& options, std::int
   return score;
 }
 
-}  // namespace
-
-template <class T>
-Outputs<T> Op::forward(const Inputs& inputs, const Options& options, const Run& run) {
-  const std::int64_t k = checked_k(options.k);
+Visibility visibility_of(const Inputs& inputs, const Options& options, Sizes& sizes) {
   const bool blocks = options.keys == Keys::blocks;
   if (blocks && !options.m)
     throw Error("option m", "nothing", "the number of tokens per block, m >= 1");
   if (blocks && *options.m < 1) throw Error("option m", std::to_string(*options.m), "m >= 1");
-
   Inputs in = inputs;
-  Sizes sizes;
   sizes.unify_all(in);
   if (!blocks) sizes.set("S", sizes["K"], in.scores.name);
-  const Visibility visibility(options.mask, in.mask, sizes,
-                              Blocks{blocks ? *options.m : 0, options.grid}, options.tokens);
+  Visibility visibility(options.mask, in.mask, sizes, Blocks{blocks ? *options.m : 0, options.grid},
+                        options.tokens);
   sizes.set("K", visibility.keys(), blocks ? "the blocks of the grid" : "S");
+  return visibility;
+}
+
+}  // namespace
+
+MaskView Op::mask_view(const Inputs& in, const Options& options) {
+  Sizes sizes;
+  return {
+      visibility_of(in, options, sizes), options.keys == Keys::blocks ? *options.m : 0, {}, {}, {}};
+}
+
+template <class T>
+Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run) {
+  const std::int64_t k = checked_k(options.k);
+  Sizes sizes;
+  const Visibility visibility = visibility_of(in, options, sizes);
   check_slots(k, sizes["B"] * sizes["T"]);
 
   Outputs<T> out;

@@ -104,6 +104,7 @@ struct Op {
   static constexpr std::string_view formula =
       "selected = the min(k, visible) keys with the largest scores";
   static constexpr std::span<const std::string_view> honours = {};
+  static MaskView mask_view(const Inputs&, const Options&);
   template <class T> static Outputs<T> forward(const Inputs&, const Options&, const Run&);
   template <class T>
   static Gradients<T> backward(const Inputs&, const Options&, const Run&, const Cotangents&) {

@@ -14,6 +14,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 import bad_input_csa  # noqa: E402
+import bad_input_csa_layers  # noqa: E402
 import bad_input_files  # noqa: E402
 import bad_input_hidden  # noqa: E402
 import bad_input_masks  # noqa: E402
@@ -42,7 +43,7 @@ def seeds():
         yield "eval", with_cotangent(row[2], mutated(row)).to_bytes()
     for row in bad_input_files.ROWS:
         yield "header", mutated(row).to_bytes()
-    for row in bad_input_operations.ROWS + bad_input_csa.ROWS + bad_input_masks.ROWS:
+    for row in bad_input_operations.ROWS + bad_input_csa.ROWS + bad_input_csa_layers.OWN + bad_input_masks.ROWS:
         options = mutated(row).metadata["options"]
         if options != base(row[2]).metadata["options"]:
             yield "options", json.dumps(options).encode()
