@@ -11,7 +11,8 @@ namespace {
 // Calls f(first element of an entry of the axis, stride of the axis) for everything that varies beside it.
 template <class F> void along(const Shape& shape, std::size_t axis, F f) {
   std::int64_t inner = 1, outer = 1;
-  for (std::size_t i = 0; i < shape.size(); ++i) (i < axis ? outer : inner) *= i == axis ? 1 : shape[i];
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    (i < axis ? outer : inner) *= i == axis ? 1 : shape[i];
   for (std::int64_t o = 0; o < outer; ++o)
     for (std::int64_t i = 0; i < inner; ++i) f(o * shape[axis] * inner + i, inner);
 }
@@ -20,7 +21,8 @@ void write(Value& value, const Numbers& numbers) {
   value.shape = numbers.shape;
   if (value.kind == Kind::real) {
     value.high.clear();
-    for (const double x : numbers.at) value.high.push_back(static_cast<double>(static_cast<float>(x)));
+    for (const double x : numbers.at)
+      value.high.push_back(static_cast<double>(static_cast<float>(x)));
     value.low.assign(value.high.size(), 0);
   } else if (value.kind == Kind::integer) {
     value.integers.clear();
@@ -44,7 +46,8 @@ Spoil edited(const std::string& name, bool of_gradients, const SceneEdit& edit) 
 
 Spoil only(const std::vector<std::string>& names, bool of_gradients) {
   return [=](Result& result, const Scene& scene) {
-    const auto mend = [&](std::vector<Value>& list, const std::vector<Value>& right, bool gradients) {
+    const auto mend = [&](std::vector<Value>& list, const std::vector<Value>& right,
+                          bool gradients) {
       for (std::size_t i = 0; i < list.size() && i < right.size(); ++i) {
         const bool named = std::find(names.begin(), names.end(), list[i].name) != names.end();
         if (!named || gradients != of_gradients) list[i] = right[i];
@@ -86,7 +89,8 @@ std::size_t Numbers::place(std::initializer_list<std::int64_t> index) const {
 void Numbers::copy(std::size_t axis, std::int64_t from, std::int64_t to) {
   if (from < 0 || to < 0 || from >= shape[axis] || to >= shape[axis]) return;
   along(shape, axis, [&](std::int64_t first, std::int64_t step) {
-    at[static_cast<std::size_t>(first + to * step)] = at[static_cast<std::size_t>(first + from * step)];
+    at[static_cast<std::size_t>(first + to * step)] =
+        at[static_cast<std::size_t>(first + from * step)];
   });
 }
 
@@ -155,6 +159,8 @@ void put(Tensors& to, const std::string& name, const Numbers& numbers, Dtype dty
       append(static_cast<std::int32_t>(x));
     } else if (dtype == Dtype::boolean) {
       append(static_cast<std::uint8_t>(x != 0));
+    } else if (dtype == Dtype::f32) {
+      append(static_cast<float>(x));
     } else {
       append(x);
     }
@@ -183,9 +189,8 @@ Change without(std::vector<std::string> names) {
 }
 
 Change option(const std::string& pointer, const Json& value) {
-  return [=](Problem& problem, const Scene&) {
-    problem.options[Json::json_pointer(pointer)] = value;
-  };
+  return
+      [=](Problem& problem, const Scene&) { problem.options[Json::json_pointer(pointer)] = value; };
 }
 
 Change input(const std::string& name, const Edit& edit) {
@@ -229,8 +234,8 @@ Stand stand_of(const Problem& problem) {
   stand.keys = stand.m > 0 ? stand.tokens / stand.m : stand.tokens;
   if (!attention && stand.m == 0 && problem.in.contains("scores"))
     stand.keys = problem.in.at("scores").shape[2];
-  for (const auto& [name, to] : {std::pair{"positions", &stand.positions},
-                                 std::pair{"segment_ids", &stand.segments}}) {
+  for (const auto& [name, to] :
+       {std::pair{"positions", &stand.positions}, std::pair{"segment_ids", &stand.segments}}) {
     if (problem.in.contains(name)) *to = numbers_of(problem.in.at(name));
   }
   return stand;
@@ -279,16 +284,19 @@ Spoil all(std::vector<Spoil> spoils) {
 Spoil output(const std::string& name, const SceneEdit& edit) { return edited(name, false, edit); }
 Spoil gradient(const std::string& name, const SceneEdit& edit) { return edited(name, true, edit); }
 Spoil output_times(const std::string& name, double factor) {
-  return output(name, [=](Numbers& x, const Scene&) { x.each([=](double v) { return v * factor; }); });
+  return output(name,
+                [=](Numbers& x, const Scene&) { x.each([=](double v) { return v * factor; }); });
 }
 Spoil gradient_times(const std::string& name, double factor) {
-  return gradient(name, [=](Numbers& x, const Scene&) { x.each([=](double v) { return v * factor; }); });
+  return gradient(name,
+                  [=](Numbers& x, const Scene&) { x.each([=](double v) { return v * factor; }); });
 }
 Spoil only_outputs(std::vector<std::string> names) { return only(names, false); }
 Spoil only_gradients(std::vector<std::string> names) { return only(names, true); }
 Spoil right_outputs(std::vector<std::string> names) {
   return [=](Result& result, const Scene& scene) {
-    for (const std::string& name : names) set_output(result, name, numbers_of(*scene.correct.find(name)));
+    for (const std::string& name : names)
+      set_output(result, name, numbers_of(*scene.correct.find(name)));
   };
 }
 void set_output(Result& result, const std::string& name, const Numbers& numbers) {

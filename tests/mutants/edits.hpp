@@ -36,7 +36,8 @@ Change option(const std::string& pointer, const Json& value);  // "/mask/causal"
 Change input(const std::string& name, const Edit& edit);
 Change integers(const std::string& name, const Edit& edit);
 Change cotangent(const std::string& name, const Edit& edit);
-Change given(const std::string& output, const Edit& edit);  // the correct output, edited, given to the rest
+Change given(const std::string& output,
+             const Edit& edit);  // the correct output, edited, given to the rest
 
 // Where rows and keys stand.
 struct Stand {

@@ -17,7 +17,7 @@ namespace plumbline::mutants {
 // Where mutants live: a request as a suite holds it, made in every family that applies to its operation.
 struct Setting {
   std::string name;
-  std::string request;                             // JSON, without family and seed
+  std::string request;                              // JSON, without family and seed
   std::function<void(Problem&)> prepare = nullptr;  // what no family arranges
 };
 const std::vector<Setting>& settings();

@@ -54,7 +54,7 @@ double variance(const double* x, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) sum += (x[i] - mean(x, n)) * (x[i] - mean(x, n));
   return sum / static_cast<double>(n);
 }
-constexpr double eps = 1e-6;
+constexpr double eps = 1e-6, rms_eps = 1e-5;
 
 // As a kernel in one pass over the row computes it, in f32.
 double one_pass_variance(const double* x, std::size_t n) {
@@ -79,22 +79,23 @@ Mutants of_basics() {
       {"turned back", rope, "the angle has the other sign", option("/rope/inverse", true)},
       {"output in halves", rope, "results are left in the order of the halves",
        option("/rope/output", "half")},
-      {"next position", rope, "positions are counted from 1", positions([](double p) { return p + 1; })},
+      {"next position", rope, "positions are counted from 1",
+       positions([](double p) { return p + 1; })},
       {"base of another model", rope, "theta 10000 where the model has 100",
        option("/rope/theta", 10000)},
       {"frequencies over the width", rope, "theta^(-2i/D) in the place of theta^(-2i/dim)",
-       option("/rope/theta", 0x1.58c5a3e9c4a5ap+4)},
+       option("/rope/theta", 0x1.58b5a51868c61p+4)},
       {"missing attention factor", rope, "rotated channels lack their factor",
        option("/rope/attention_factor", 1)},
       {"gradient not turned back", rope, "the backward pass rotates as the forward",
        option("/rope/inverse", true), only_gradients({"x"})},
       {"positions in bf16", far, "positions beyond 256 are rounded to even ones and beyond",
        positions(to_bf16)},
-      {"angles in tf32", far, "an angle of 11 bits: the frequency's last bits are lost",
-       option("/rope/theta", 100.05)},
-      {"not YaRN", yarn, "frequencies are those of the short context", option("/rope/yarn", Json())},
-      {"all frequencies slowed", yarn, "every pair is divided by the factor: no ramp",
-       option("/rope/yarn/beta_fast", 1e9)},
+      {"base in bf16", yarn, "theta 10000 is stored as 9984", option("/rope/theta", 9984)},
+      {"not YaRN", yarn, "frequencies are those of the short context",
+       option("/rope/yarn", Json())},
+      {"YaRN inverted", yarn, "slow pairs turn faster by the factor",
+       option("/rope/yarn/factor", 0.25)},
       {"ramp not truncated", yarn, "the ramp's ends are not rounded to whole pairs",
        option("/rope/yarn/truncate", false)},
       {"ramp ends exchanged", yarn, "beta_fast and beta_slow change places",
@@ -102,28 +103,33 @@ Mutants of_basics() {
       {"ramp of another length", yarn, "the new context's length in the place of the original",
        option("/rope/yarn/original_max_position", 256)},
 
-      {"eps outside the root", rms, "1/(rms + eps) in the place of 1/(rms^2 + eps)^1/2",
-       nullptr, output("y", by_row([](const double* x, std::size_t n) {
-         return std::sqrt(mean_square(x, n) + eps) / (std::sqrt(mean_square(x, n)) + eps);
-       }))},
-      {"eps times 10", rms, "1e-5, the usual default, where the model has 1e-6", option("/eps", 1e-5)},
+      {"eps outside the root", rms, "1/(rms + eps) in the place of 1/(rms^2 + eps)^1/2", nullptr,
+       output("y", by_row([](const double* x, std::size_t n) {
+                return std::sqrt(mean_square(x, n) + rms_eps) /
+                       (std::sqrt(mean_square(x, n)) + rms_eps);
+              }))},
+      {"eps over 10", rms, "1e-6, the usual default, where the model has 1e-5",
+       option("/eps", 1e-6)},
       {"eps forgotten", rms, "nothing is added to the mean square", option("/eps", 0)},
-      {"sum in the place of the mean", rms, "the squares are not divided by D",
-       nullptr, output("y", by_row([](const double* x, std::size_t n) {
-         const double d = static_cast<double>(n);
-         return std::sqrt((mean_square(x, n) + eps) / (mean_square(x, n) * d + eps));
-       }))},
+      {"sum in the place of the mean", rms, "the squares are not divided by D", nullptr,
+       output("y", by_row([](const double* x, std::size_t n) {
+                const double d = static_cast<double>(n);
+                return std::sqrt((mean_square(x, n) + rms_eps) / (mean_square(x, n) * d + rms_eps));
+              }))},
       {"weight plus 1", rms, "a weight that is kept as its distance from 1",
        input("weight", [](Numbers& x) { x.each([](double v) { return v + 1; }); })},
-      {"gradient through the mean lost", rms, "dx = weight g / rms: the norm is taken for a constant",
-       nullptr, gradient("x", [](Numbers& dx, const Scene& scene) {
-         const Numbers x = numbers_of(scene.problem.in.at("x")),
-                       w = numbers_of(scene.problem.in.at("weight")),
-                       g = numbers_of(scene.problem.cot.at("y"));
-         const std::size_t n = w.at.size();
-         for (std::size_t i = 0; i < dx.at.size(); ++i)
-           dx.at[i] = g.at[i] * w.at[i % n] / std::sqrt(mean_square(&x.at[i / n * n], n) + eps);
-       })},
+      {"gradient through the mean lost", rms,
+       "dx = weight g / rms: the norm is taken for a constant", nullptr,
+       gradient("x",
+                [](Numbers& dx, const Scene& scene) {
+                  const Numbers x = numbers_of(scene.problem.in.at("x")),
+                                w = numbers_of(scene.problem.in.at("weight")),
+                                g = numbers_of(scene.problem.cot.at("y"));
+                  const std::size_t n = w.at.size();
+                  for (std::size_t i = 0; i < dx.at.size(); ++i)
+                    dx.at[i] = g.at[i] * w.at[i % n] /
+                               std::sqrt(mean_square(&x.at[i / n * n], n) + rms_eps);
+                })},
 
       {"unbiased variance", layer, "divided by D - 1", nullptr,
        output("y",
@@ -154,20 +160,25 @@ Mutants of_basics() {
                   y.at[i] = (y.at[i] - bias.at[i % n]) * factor.at[i] + bias.at[i % n];
               })},
       {"bias forgotten", layer, "the norm adds nothing", without({"bias"}), only_outputs({"y"})},
-      {"eps times 10", layer, "1e-5, the usual default, where the model has 1e-6", option("/eps", 1e-5)},
+      {"eps times 10", layer, "1e-5, the usual default, where the model has 1e-6",
+       option("/eps", 1e-5)},
 
       {"slice one off", linear, "[0, 2) in the place of [1, 3)",
        option("/slice_bounds", Json::array({0, 2}))},
       {"bias not sliced", linear, "the slice takes the first columns of the bias",
-       input("bias", [](Numbers& x) {
-         x.reorder(1, [](std::int64_t o) { return std::max<std::int64_t>(o - 1, 0); });
-       })},
-      {"bias forgotten", linear, "a quantised path has none", without({"bias"}), only_outputs({"y"})},
+       input("bias",
+             [](Numbers& x) {
+               x.reorder(1, [](std::int64_t o) { return std::max<std::int64_t>(o - 1, 0); });
+             })},
+      {"bias forgotten", linear, "a quantised path has none", without({"bias"}),
+       only_outputs({"y"})},
       {"last input dropped", linear, "I = 7 in chunks of 2: the ragged chunk is not summed",
        input("x", [](Numbers& x) { x.fill(x.shape.size() - 1, 6, 0); }), only_outputs({"y"})},
-      {"d_bias of one row", linear, "the sum over rows is lost", cotangent("y", [](Numbers& x) {
-         for (std::int64_t n = 1; n < x.size(0); ++n) x.fill(0, n, 0);
-       }),
+      {"d_bias of one row", linear, "the sum over rows is lost",
+       cotangent("y",
+                 [](Numbers& x) {
+                   for (std::int64_t n = 1; n < x.size(0); ++n) x.fill(0, n, 0);
+                 }),
        only_gradients({"bias"})},
   };
 }

@@ -25,10 +25,13 @@ void zero(Numbers& x) {
 // Window keys and blocks under a softmax each, and the mean of both.
 void two_softmaxes(Result& result, const Scene& scene) {
   Problem window = scene.problem, blocks = scene.problem;
-  order([](const Stand&, std::int64_t, std::int64_t, std::int64_t) { return false; })(window, scene);
+  order([](const Stand&, std::int64_t, std::int64_t, std::int64_t) { return false; })(window,
+                                                                                      scene);
   blocks.options["window"] = 0;
-  const Numbers a = numbers_of(*scene.operation.evaluate(window, {.precision = Precision::f32}).find("output"));
-  Numbers b = numbers_of(*scene.operation.evaluate(blocks, {.precision = Precision::f32}).find("output"));
+  const Numbers a =
+      numbers_of(*scene.operation.evaluate(window, {.precision = Precision::f32}).find("output"));
+  Numbers b =
+      numbers_of(*scene.operation.evaluate(blocks, {.precision = Precision::f32}).find("output"));
   for (std::size_t i = 0; i < b.at.size(); ++i) b.at[i] = (a.at[i] + b.at[i]) / 2;
   set_output(result, "output", b);
 }
@@ -65,12 +68,14 @@ Mutants of_compressed_attention() {
       {"missing sink", selected, "the softmax leaves out exp(sink)", without({"sink"})},
       {"sink in base 2", selected, "a sink kept for exp2 is read as a natural logarithm",
        input("sink", [](Numbers& x) { x.each([](double v) { return v / ln2; }); })},
-      {"window one short", selected, "the window does not count the current token", option("/window", 3)},
+      {"window one short", selected, "the window does not count the current token",
+       option("/window", 3)},
       {"window one long", selected, "s >= r - W in the place of s > r - W", option("/window", 5)},
       {"no window", selected, "only blocks are attended", option("/window", 0)},
       {"block seen early", all_blocks, "a block is visible one token before it is complete",
        order(blocks_until(1))},
-      {"block seen late", all_blocks, "p/m blocks in the place of (p + 1)/m", order(blocks_until(-1))},
+      {"block seen late", all_blocks, "p/m blocks in the place of (p + 1)/m",
+       order(blocks_until(-1))},
       {"documents leak", all_blocks, "packed documents are one document", documents_ignored()},
       {"window leaks", all_blocks, "the window reaches into the document before",
        [](Problem& problem, const Scene& scene) {
@@ -86,35 +91,38 @@ Mutants of_compressed_attention() {
        last_keys_dropped(3)},
       {"selection ignored", selected, "every visible block is attended", without({"indices"})},
       {"-1 is block 0", selected, "an empty slot is clamped to a legal address",
-       all({option("/duplicates", "set"), integers("indices", [](Numbers& x) {
-              x.each([](double i) { return std::max(i, 0.0); });
-            })})},
+       all({option("/duplicates", "set"),
+            integers("indices",
+                     [](Numbers& x) { x.each([](double i) { return std::max(i, 0.0); }); })})},
       {"blocks one off", selected, "block j is read where block j - 1 lies",
-       input("compressed", [](Numbers& x) {
-         x.reorder(1, [](std::int64_t j) { return std::max<std::int64_t>(j - 1, 0); });
-       }),
+       input("compressed",
+             [](Numbers& x) {
+               x.reorder(1, [](std::int64_t j) { return std::max<std::int64_t>(j - 1, 0); });
+             }),
        only_outputs({"output", "lse"})},
-      {"two softmaxes", all_blocks, "window and blocks are normalised apart and averaged",
-       nullptr, two_softmaxes},
+      {"two softmaxes", all_blocks, "window and blocks are normalised apart and averaged", nullptr,
+       two_softmaxes},
       {"scale only in the window", selected, "blocks' logits are not scaled",
        input("compressed", [](Numbers& x) { x.each([](double v) { return v * 2; }); }),
        only_outputs({"lse"})},
-      {"d_sink dropped", selected, "the gradient of the sink is not returned",
-       nullptr, gradient_times("sink", 0)},
-      {"d_compressed times 1.5", selected, "a factor that only one gradient has",
-       nullptr, gradient_times("compressed", 1.5)},
+      {"d_sink dropped", selected, "the gradient of the sink is not returned", nullptr,
+       gradient_times("sink", 0)},
+      {"d_compressed times 1.5", selected, "a factor that only one gradient has", nullptr,
+       gradient_times("compressed", 1.5)},
       {"lost update of kv", selected, "an atomic addition is lost: the last row adds nothing",
        all({cotangent("output", [](Numbers& x) { x.fill(1, x.size(1) - 1, 0); }),
             cotangent("lse", [](Numbers& x) { x.fill(1, x.size(1) - 1, 0); })}),
        only_gradients({"kv", "compressed"})},
       // The compressor.
       {"lanes exchanged", compress, "lane A reads the columns of lane B",
-       all({input("kv", exchange_lanes), input("gate", exchange_lanes)}), only_outputs({"compressed"})},
+       all({input("kv", exchange_lanes), input("gate", exchange_lanes)}),
+       only_outputs({"compressed"})},
       {"bias forgotten", compress, "position_bias is not added to the gates",
        input("position_bias", zero), only_outputs({"compressed"})},
-      {"gates ignored", compress, "tokens are averaged", all({input("gate", zero), input("position_bias", zero)}),
-       only_outputs({"compressed"})},
-      {"absent lane counts", compress, "the first block's lane A is zeros of weight exp(bias), not absent",
+      {"gates ignored", compress, "tokens are averaged",
+       all({input("gate", zero), input("position_bias", zero)}), only_outputs({"compressed"})},
+      {"absent lane counts", compress,
+       "the first block's lane A is zeros of weight exp(bias), not absent",
        [](Problem& problem, const Scene&) {
          const Shape kv = problem.in.at("kv").shape;
          Numbers none{{kv[0], problem.options.at("m").get<std::int64_t>(), kv[2]}, {}};

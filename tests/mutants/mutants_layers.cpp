@@ -7,20 +7,26 @@
 namespace plumbline::mutants {
 namespace {
 
-const std::string projection = "mla_projection", layer = "mla_layer";
+const std::string projection = "mla_projection", layer = "mla_layer", compressed = "csa_layer";
 
-// A gradient that is stopped leaks: a part of what the loss alone gives to `from` reaches `to`.
-SceneEdit leak_of(const std::string& output, double part) {
+// A thousandth of another gradient where nothing of it should arrive.
+SceneEdit leak_of(const std::string& name) {
   return [=](Numbers& x, const Scene& scene) {
-    Problem only = scene.problem;
-    for (auto& [name, cot] : only.cot) {
-      Numbers none = numbers_of(cot);
-      none.each([](double) { return 0; });
-      if (name != output) put(only.cot, name, none);
-    }
-    Numbers g = numbers_of(*scene.correct.find("x", true));
-    for (std::size_t i = 0; i < x.at.size(); ++i) x.at[i] += part * g.at[i % g.at.size()];
+    const Numbers g = numbers_of(*scene.correct.find(name, true));
+    for (std::size_t i = 0; i < x.at.size(); ++i) x.at[i] += g.at[i % g.at.size()] / 1000;
   };
+}
+
+// Rotated once more, so that the layer's inverse rotation leaves the output as attention gave it.
+void rotate_once_more(Problem& problem, const Scene& scene) {
+  Problem asking = scene.problem, turning;
+  asking.outputs = {"attention_output"};
+  const Result made = scene.operation.evaluate(asking, {.precision = Precision::f32});
+  put(turning.in, "x", numbers_of(*made.find("attention_output")));
+  if (problem.in.contains("positions")) turning.in["positions"] = problem.in.at("positions");
+  turning.options["rope"] = problem.options.at("rope");
+  const Result turned = operation("rope").evaluate(turning, {.precision = Precision::f32});
+  put(problem.given, "attention_output", numbers_of(*turned.find("y")));
 }
 
 Edit last_row_before() {
@@ -33,21 +39,20 @@ Mutants of_layers() {
   return {
       {"missing mscale", projection, "a longer context without its factor (0.1 ln f + 1)^2",
        option("/max_position", 0)},
-      {"mscale once", projection, "0.1 ln f + 1 is not squared",
-       nullptr,
+      {"mscale once", projection, "0.1 ln f + 1 is not squared", nullptr,
        output("query",
               [](Numbers& x, const Scene&) {
                 const double m = 0.1 * std::log(4.0) + 1;
                 x.each([=](double v) { return v / m; });
               })},
-      {"scale of the nope part", projection, "dn^-1/2 in the place of (dn + dr)^-1/2",
-       nullptr, output_times("query", std::sqrt(7.0 / 3.0))},
+      {"scale of the nope part", projection, "dn^-1/2 in the place of (dn + dr)^-1/2", nullptr,
+       output_times("query", std::sqrt(7.0 / 3.0))},
       {"not YaRN", projection, "frequencies are those of the short context",
-       all({option("/max_position", 0), option("/rope/yarn", Json())}), only_outputs({"key", "k_pe"})},
+       all({option("/max_position", 0), option("/rope/yarn", Json())}),
+       only_outputs({"key", "k_pe"})},
       {"pairs in halves", projection, "rotary channels are the two halves, not (2i, 2i + 1)",
        option("/rope/pairing", "half"), only_outputs({"query", "key", "k_pe"})},
-      {"k_pe not rotated", projection, "only queries are rotated",
-       option("/rope/theta", 100),
+      {"k_pe not rotated", projection, "only queries are rotated", option("/rope/theta", 100),
        [](Result& result, const Scene& scene) {
          Problem still = scene.problem;
          const Shape x = still.in.at("x").shape;
@@ -59,8 +64,7 @@ Mutants of_layers() {
          set_output(result, "key", numbers_of(*plain.find("key")));
        }},
       {"key and value exchanged", projection, "wkv_b is split into value and key",
-       input("wkv_b",
-             [](Numbers& x) { x.reorder(2, [](std::int64_t c) { return (c + 3) % 6; }); }),
+       input("wkv_b", [](Numbers& x) { x.reorder(2, [](std::int64_t c) { return (c + 3) % 6; }); }),
        only_outputs({"key", "value"})},
       {"bias forgotten", projection, "bkv_b is not added", without({"bkv_b"}),
        only_outputs({"key", "value"})},
@@ -69,12 +73,13 @@ Mutants of_layers() {
        only_outputs({"kv_latent", "key", "value"})},
       {"eps times 10", projection, "1e-5, the usual default, where the model has 1e-6",
        option("/eps", 1e-5)},
-      {"leak into x", layer, "the loss reaches the residual stream through a tensor that should be detached",
-       nullptr, gradient("x", leak_of("loss", 1e-3))},
+      {"leak into x", layer,
+       "the loss reaches the residual stream through a tensor that should be detached", nullptr,
+       gradient("x", leak_of("indexer_wk"))},
       {"leak into the main weights", layer, "the loss reaches wkv_a", nullptr,
-       gradient("wkv_a", leak_of("loss", 1e-3))},
-      {"leak into the indexer", layer, "the output's gradient reaches an indexer weight",
-       nullptr, gradient("indexer_wk", leak_of("output", 1e-3))},
+       gradient("wkv_a", leak_of("indexer_wk"))},
+      {"leak into the indexer", layer, "the output's gradient reaches an indexer weight", nullptr,
+       gradient("indexer_wk", leak_of("wo"))},
       {"stale cache", layer, "the last token reads the latent of the token before",
        given("kv_latent", last_row_before()), only_outputs({"output"})},
       {"stale rotary cache", layer, "the last token reads the rotated key of the token before",
@@ -97,7 +102,11 @@ Mutants of_layers() {
        },
        only_outputs({"output"})},
       {"selection not causal", layer, "the mask is not given to indexer and attention",
-       option("/mask/causal", false), only_outputs({"output"})},
+       [](Problem& problem, const Scene&) {
+         problem.given.erase("indexer_indices");
+         problem.options["mask"]["causal"] = false;
+       },
+       only_outputs({"output"})},
       {"no selection", layer, "k covers every key, so that nothing is selected against",
        [](Problem& problem, const Scene&) {
          problem.given.erase("indexer_indices");
@@ -105,6 +114,26 @@ Mutants of_layers() {
          problem.options["loss"]["allow_full_selection"] = true;
        },
        only_outputs({"output"})},
+      {"leak into x", compressed,
+       "the loss reaches the residual stream through a tensor that should be detached", nullptr,
+       gradient("x", leak_of("indexer_q_proj"))},
+      {"leak into the compressor", compressed, "the loss reaches gate_proj of the main compressor",
+       nullptr, gradient("gate_proj", leak_of("indexer_gate_proj"))},
+      {"stale window", compressed, "the last token reads the window key of the token before",
+       given("kv", last_row_before()), only_outputs({"output"})},
+      {"output not turned back", compressed, "the inverse rotation of the output is left out",
+       rotate_once_more, only_outputs({"output"})},
+      {"one base for both rotations", compressed, "blocks are rotated with the window's theta",
+       option("/compress_rope/theta", 100), only_outputs({"output"})},
+      {"window one long", compressed, "s >= r - W in the place of s > r - W", option("/window", 4),
+       only_outputs({"output"})},
+      {"layer without its sink", compressed, "the back end silently drops sinks", without({"sink"}),
+       only_outputs({"output"})},
+      {"groups exchanged", compressed, "o_a of the other group of heads",
+       input("o_a", [](Numbers& x) { x.reorder(0, [](std::int64_t g) { return 1 - g; }); }),
+       only_outputs({"output"})},
+      {"own teacher", compressed, "the layer's loss leaves window and sink out of the teacher",
+       option("/loss/teacher", "own")},
   };
 }
 

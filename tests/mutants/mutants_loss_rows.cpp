@@ -10,7 +10,8 @@ namespace {
 
 const std::string own = "csa_indexer_loss", joint = "csa_indexer_loss, joint",
                   zero_below = "csa_indexer_loss, zero_below", sparse = "dsa_indexer_loss, sparse",
-                  slots = "dsa_indexer_loss, slots", from_indexer = "dsa_indexer_loss, from the indexer";
+                  slots = "dsa_indexer_loss, slots",
+                  from_indexer = "dsa_indexer_loss, from the indexer";
 
 // An empty slot names key 0, where the row does not name it already.
 void read_as_key_0(Numbers& indices) {
@@ -41,7 +42,8 @@ Mutants of_loss_rows() {
       {"block seen early", own, "a block is visible one token before it is complete",
        order(blocks_until(1))},
       {"block seen late", own, "p/m blocks in the place of (p + 1)/m", order(blocks_until(-1))},
-      {"straddling block seen", own, "a block over a document's end belongs to its first token",
+      {"straddling block seen", own,
+       "a block over a document's end belongs to the document of its last token",
        straddling_blocks_seen()},
       {"documents leak", own, "packed documents are one document", documents_ignored()},
       {"window leaks", joint, "window keys of the document before are in the normaliser",
@@ -56,10 +58,11 @@ Mutants of_loss_rows() {
        }},
       {"padding mask ignored", own, "`valid` is not read", without({"valid"})},
       {"padding rows counted", own, "`row_mask` is not read", without({"row_mask"})},
-      {"empty rows uniform", own, "a row whose keys are all masked by a large negative number sees all of them",
+      {"empty rows uniform", own,
+       "a row whose keys are all masked by a large negative number sees all of them",
        empty_rows_see_all()},
-      {"empty rows NaN", own, "0 times NaN in the gradient of a row without keys",
-       nullptr, gradient("scores", nan_where_empty)},
+      {"empty rows NaN", own, "0 times NaN in the gradient of a row without keys", nullptr,
+       gradient("scores", nan_where_empty)},
       {"last block dropped", own, "blocks in chunks of 2: the ragged chunk is not looked at",
        last_keys_dropped(2)},
       {"joint: block seen early", joint, "the same, beside a window", order(blocks_until(1))},
@@ -74,10 +77,12 @@ Mutants of_loss_rows() {
        last_keys_dropped(4)},
       {"-1 is key 0", slots, "an empty slot is clamped to a legal address",
        integers("indices", read_as_key_0)},
-      {"slots shifted", slots, "scores are read one slot off", input("scores", [](Numbers& x) {
-         const std::int64_t k = x.size(2);
-         x.reorder(2, [=](std::int64_t i) { return (i + 1) % k; });
-       })},
+      {"slots shifted", slots, "scores are read one slot off",
+       input("scores",
+             [](Numbers& x) {
+               const std::int64_t k = x.size(2);
+               x.reorder(2, [=](std::int64_t i) { return (i + 1) % k; });
+             })},
   };
 }
 

@@ -20,7 +20,8 @@ void exchange(Result& result, const Scene&) {
     rows.at[row] = 0;
     for (std::int64_t k = 0; k < keys; ++k) {
       const std::size_t i = row * static_cast<std::size_t>(keys) + static_cast<std::size_t>(k);
-      if (p.at[i] > 0) rows.at[row] += p.at[i] * (std::log(p.at[i] + 1e-8) - std::log(t.at[i] + 1e-8));
+      if (p.at[i] > 0)
+        rows.at[row] += p.at[i] * (std::log(p.at[i] + 1e-8) - std::log(t.at[i] + 1e-8));
     }
   }
   set_output(result, "row_loss", rows);
@@ -36,7 +37,8 @@ Mutants of_losses() {
        input("sink", [](Numbers& x) { x.each([](double v) { return v / ln2; }); })},
       {"sink scaled", joint, "the sink is multiplied by D^-1/2 as if it were a logit",
        input("sink", [](Numbers& x) { x.each([](double v) { return v / std::sqrt(5.0); }); })},
-      {"own teacher", joint, "normalised over the compressed keys alone, as the other framework does",
+      {"own teacher", joint,
+       "normalised over the compressed keys alone, as the other framework does",
        option("/teacher", "own")},
       {"joint teacher without its window", joint, "window keys are left out of the normaliser",
        option("/window", 0)},
@@ -66,10 +68,15 @@ Mutants of_losses() {
        option("/softmax_scale", 0x1.c9f25c5bfedd9p-2)},
       {"logits scaled by 1.002", own, "a scale that was rounded: 0.2 % off",
        option("/softmax_scale", 1.002)},
-      {"selection after the softmax", sparse, "the teacher is cut to the selection, not restricted to it",
+      {"selection after the softmax", sparse,
+       "the teacher is cut to the selection, not restricted to it",
        option("/restrict", "after_softmax")},
-      {"heads on wrong keys", sparse, "head h reads key head h mod Hk in the place of floor(h Hk / H)",
-       input("query", [](Numbers& x) { x.reorder(2, [](std::int64_t h) { return h == 1 ? 2 : h == 2 ? 1 : h; }); }),
+      {"heads on wrong keys", sparse,
+       "head h reads key head h mod Hk in the place of floor(h Hk / H)",
+       input("query",
+             [](Numbers& x) {
+               x.reorder(2, [](std::int64_t h) { return h == 1 ? 2 : h == 2 ? 1 : h; });
+             }),
        right_outputs({"log_mass"})},
       // The logarithms.
       {"student's eps forgotten", own, "ln p in the place of ln(p + 1e-8)",
@@ -80,7 +87,8 @@ Mutants of_losses() {
        option("/student_log", Json{{"mode", "add"}, {"eps", 1e-6}})},
       {"eps of another framework", own, "1e-10 where the contract says 1e-8",
        option("/student_log", Json{{"mode", "add"}, {"eps", 1e-10}})},
-      {"student's logarithm clamped", sparse, "ln max(p, 1e-10) where the student is exact: the gradient of far keys dies",
+      {"student's logarithm clamped", sparse,
+       "ln max(p, 1e-10) where the student is exact: the gradient of far keys dies",
        all({option("/student_log", Json{{"mode", "clamp"}, {"eps", 1e-10}}),
             option("/gradient", "of_value")})},
       {"clip forgotten", clipped, "ln p is not kept above -100", option("/student_log", "exact")},
@@ -90,26 +98,31 @@ Mutants of_losses() {
       // The mean.
       {"mean over all rows", own, "the sum is divided by B T, empty rows included",
        option("/reduction", "mean_all")},
-      {"mean over real rows", own, "rows without keys are counted", option("/reduction", "mean_real")},
+      {"mean over real rows", own, "rows without keys are counted",
+       option("/reduction", "mean_real")},
       {"sum in the place of the mean", own, "the loss is not divided at all",
        option("/reduction", "sum")},
       {"mean over valid rows", joint, "only rows with keys are counted where all are meant",
        option("/reduction", "mean_valid")},
-      {"coefficient forgotten", own, "loss and gradient lack their factor", option("/coefficient", 1)},
+      {"coefficient forgotten", own, "loss and gradient lack their factor",
+       option("/coefficient", 1)},
       // The gradient.
-      {"gradient times 1.5", own, "a factor that only the backward pass has",
-       nullptr, gradient_times("scores", 1.5)},
-      {"gradient times 1.002", own, "a factor too close to 1 for tolerances",
-       nullptr, gradient_times("scores", 1.002)},
-      {"gradient without its coefficient", own, "the value has the coefficient, the gradient has not",
-       option("/coefficient", 1), only_gradients({"scores"})},
+      {"gradient times 1.5", own, "a factor that only the backward pass has", nullptr,
+       gradient_times("scores", 1.5)},
+      {"gradient times 1.002", own, "a factor too close to 1 for tolerances", nullptr,
+       gradient_times("scores", 1.002)},
+      {"gradient without its coefficient", own,
+       "the value has the coefficient, the gradient has not", option("/coefficient", 1),
+       only_gradients({"scores"})},
       {"gradient of another mean", own, "the backward pass divides by all rows",
        option("/reduction", "mean_all"), only_gradients({"scores"})},
       {"p minus t", own, "the gradient ignores that eps stands in the logarithm",
        option("/gradient", "p_minus_t"), only_gradients({"scores"})},
-      {"gradient of the clipped value", clipped, "the value's own derivative where p - t is defined",
-       option("/gradient", "of_value"), only_gradients({"scores"})},
-      {"gradient's sign", own, "t - p in the place of p - t", nullptr, gradient_times("scores", -1)},
+      {"gradient of the clipped value", clipped,
+       "the value's own derivative where p - t is defined", option("/gradient", "of_value"),
+       only_gradients({"scores"})},
+      {"gradient's sign", own, "t - p in the place of p - t", nullptr,
+       gradient_times("scores", -1)},
       {"dead ReLU passes", from_indexer, "the gradient ignores the ReLU", option("/relu", false),
        only_gradients({"index_q", "index_k", "index_w"})},
       {"scores without heads", from_indexer, "scores are scaled by e^-1/2, without A^-1/2",

@@ -18,15 +18,16 @@ inline Sees blocks_until(std::int64_t late) {
   };
 }
 
-// Blocks belong to the document of their first token. Documents are no longer told, so nothing else tests them.
+// Blocks belong to the document of their last token, and are complete where that stands. Documents are no longer told,
+// so nothing else tests them.
 inline Change straddling_blocks_seen() {
   return [](Problem& problem, const Scene& scene) {
-    const auto of_first_token = [](const Stand& stand, std::int64_t b, std::int64_t t, std::int64_t j) {
-      const bool document =
-          stand.segment(b, j * stand.m) == stand.segment(b, stand.token(t));
-      return document && blocks_until(0)(stand, b, t, j);
+    const auto of_last_token = [](const Stand& stand, std::int64_t b, std::int64_t t,
+                                  std::int64_t j) {
+      const std::int64_t last = (j + 1) * stand.m - 1, row = stand.token(t);
+      return stand.segment(b, last) == stand.segment(b, row) && last <= row;
     };
-    order(of_first_token)(problem, scene);
+    order(of_last_token)(problem, scene);
     problem.options["mask"]["documents"] = false;
   };
 }
