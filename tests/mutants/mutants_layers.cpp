@@ -7,7 +7,8 @@
 namespace plumbline::mutants {
 namespace {
 
-const std::string projection = "mla_projection", layer = "mla_layer", compressed = "csa_layer";
+const std::string projection = "mla_projection", layer = "mla_layer", compressed = "csa_layer",
+                  layer_loss = "mla_layer, loss alone", compressed_loss = "csa_layer, loss alone";
 
 // A thousandth of another gradient where nothing of it should arrive.
 SceneEdit leak_of(const std::string& name) {
@@ -73,10 +74,10 @@ Mutants of_layers() {
        only_outputs({"kv_latent", "key", "value"})},
       {"eps times 10", projection, "1e-5, the usual default, where the model has 1e-6",
        option("/eps", 1e-5)},
-      {"leak into x", layer,
+      {"leak into x", layer_loss,
        "the loss reaches the residual stream through a tensor that should be detached", nullptr,
        gradient("x", leak_of("indexer_wk"))},
-      {"leak into the main weights", layer, "the loss reaches wkv_a", nullptr,
+      {"leak into the main weights", layer_loss, "the loss reaches wkv_a", nullptr,
        gradient("wkv_a", leak_of("indexer_wk"))},
       {"leak into the indexer", layer, "the output's gradient reaches an indexer weight", nullptr,
        gradient("indexer_wk", leak_of("wo"))},
@@ -114,11 +115,12 @@ Mutants of_layers() {
          problem.options["loss"]["allow_full_selection"] = true;
        },
        only_outputs({"output"})},
-      {"leak into x", compressed,
+      {"leak into x", compressed_loss,
        "the loss reaches the residual stream through a tensor that should be detached", nullptr,
        gradient("x", leak_of("indexer_q_proj"))},
-      {"leak into the compressor", compressed, "the loss reaches gate_proj of the main compressor",
-       nullptr, gradient("gate_proj", leak_of("indexer_gate_proj"))},
+      {"leak into the compressor", compressed_loss,
+       "the loss reaches gate_proj of the main compressor", nullptr,
+       gradient("gate_proj", leak_of("indexer_gate_proj"))},
       {"stale window", compressed, "the last token reads the window key of the token before",
        given("kv", last_row_before()), only_outputs({"output"})},
       {"output not turned back", compressed, "the inverse rotation of the output is left out",

@@ -21,6 +21,13 @@ void name_keys_twice(Problem& problem) {
   put(problem.in, "indices", indices, Dtype::i32);
 }
 
+// What reaches anything but the indexer is then exactly 0.
+void loss_alone(Problem& problem) {
+  Numbers none = numbers_of(problem.cot.at("output"));
+  none.each([](double) { return 0; });
+  put(problem.cot, "output", none);
+}
+
 }  // namespace
 
 const std::vector<Setting>& settings() {
@@ -92,10 +99,20 @@ const std::vector<Setting>& settings() {
        R"({"op":"mla_layer","dims":{"B":1,"S":7,"E":5,"H":2,"Rq":4,"Rkv":3,"A":3,"e":4},"grad":true,
            "options":{"nope_dim":3,"rope_dim":2,"v_dim":5,"rope":{"theta":100,"dim":2},
              "indexer":{"k":3,"rope":{"theta":100,"dim":2}},"loss":{"sparse":true,"preset":"megatron"}}})"},
+      {"mla_layer, loss alone",
+       R"({"op":"mla_layer","dims":{"B":1,"S":7,"E":5,"H":2,"Rq":4,"Rkv":3,"A":3,"e":4},"grad":true,
+           "options":{"nope_dim":3,"rope_dim":2,"v_dim":5,"rope":{"theta":100,"dim":2},
+             "indexer":{"k":3,"rope":{"theta":100,"dim":2}},"loss":{"sparse":true,"preset":"megatron"}}})",
+       loss_alone},
       {"csa_layer",
        R"({"op":"csa_layer","dims":{"B":1,"S":11,"E":5,"H":4,"D":4,"G":2,"Rq":3,"r":2,"A":3,"e":4,"m":2},
            "grad":true,"options":{"window":3,"rope":{"theta":100,"dim":2},"compress_rope":{"theta":30,"dim":2},
              "indexer":{"k":2},"loss":{"sparse":true,"preset":"megatron_csa_fused"}}})"},
+      {"csa_layer, loss alone",
+       R"({"op":"csa_layer","dims":{"B":1,"S":11,"E":5,"H":4,"D":4,"G":2,"Rq":3,"r":2,"A":3,"e":4,"m":2},
+           "grad":true,"options":{"window":3,"rope":{"theta":100,"dim":2},"compress_rope":{"theta":30,"dim":2},
+             "indexer":{"k":2},"loss":{"sparse":true,"preset":"megatron_csa_fused"}}})",
+       loss_alone},
       {"rope",
        R"({"op":"rope","dims":{"B":2,"S":9,"H":3,"D":6},"grad":true,
            "options":{"rope":{"theta":100,"dim":4,"attention_factor":1.25}}})"},
