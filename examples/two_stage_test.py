@@ -58,7 +58,8 @@ class TwoStages(unittest.TestCase):
     def test_gradients_at_both_ends(self):
         for end in "start", "end":
             case = os.path.join(self.folder.name, end + ".safetensors")
-            result = subprocess.run([PROGRAM, "gradcheck", case, "--max-coordinates", "0"], capture_output=True, text=True, timeout=250)
+            result = subprocess.run([PROGRAM, "gradcheck", case, "--max-coordinates", "0"],
+                                    capture_output=True, text=True, timeout=250)
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
             self.assertIn("agree", result.stdout)
 

@@ -85,7 +85,7 @@ class Help(Cli):
 
     def test_help_has_examples(self):
         self.assertIn("Examples:", self.fine("--help"))
-        for command in "ops", "eval", "compare", "gradcheck", "info":
+        for command in "ops", "eval", "compare", "gradcheck", "info", "mask":
             text = self.fine(command, "--help")
             self.assertIn("plumbline " + command, text)
             self.assertTrue(text.endswith("\n"))

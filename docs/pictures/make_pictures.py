@@ -116,7 +116,8 @@ def main():
                     file.write(drawn)
     unknown = {name for name in os.listdir(HERE) if name.endswith(".svg")} - {name + ".svg" for name in PICTURES}
     for name in stale:
-        print(f"docs/pictures/{name}.svg: " + ("not up to date, ./dev docs draws it" if len(sys.argv) == 3 else "drawn"))
+        print(f"docs/pictures/{name}.svg: " +
+              ("not up to date, ./dev docs draws it" if len(sys.argv) == 3 else "drawn"))
     for name in sorted(unknown):
         print(f"docs/pictures/{name}: drawn by nobody")
     return 1 if unknown or (stale and len(sys.argv) == 3) else 0
