@@ -187,7 +187,7 @@ void Tokens<T>::pull_back_k(const Run& run, const Array<T>& dk, Gradients<T>& gr
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const auto given = rows_of(dk.values, static_cast<std::int64_t>(i), 1, sizes_["e"]);
     const bool any =
-        std::any_of(given.begin(), given.end(), [](const T& d) { return !(d == T(0)); });
+        std::any_of(given.begin(), given.end(), [](const T& d) { return !is_zero(d); });
     chosen[i] = any && !in_.given.index_k.given() ? 1 : 0;
   }
   WeightSum<T> kv_proj(in_.kv_proj, grad.kv_proj, compressor_->blocks()),

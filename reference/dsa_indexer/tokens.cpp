@@ -168,7 +168,7 @@ template <class T> void Tokens<T>::pull_back(const Run& run, const Array<T>& dq,
           const std::span<const T> key =
               std::span<const T>(product).subspan(place(row * width), place(width));
           const std::span<const T> given = rows_of(dk, first + row, 1, width);
-          if (std::all_of(given.begin(), given.end(), [](const T& d) { return d == T(0); }))
+          if (std::all_of(given.begin(), given.end(), [](const T& d) { return is_zero(d); }))
             continue;
           Buffer<T> dkey(given.begin(), given.end());
           rotation_->pull_back(turn_of(first + row), dkey);

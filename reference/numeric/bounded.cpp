@@ -145,7 +145,9 @@ template <class V> Bounded<V> slope_above(const Bounded<V>& x, const Bounded<V>&
   if (is_nan(x)) return x;
   const double gap = static_cast<double>(V(x.value() - floor.value()));
   const Bounded<V> slope(gap > 0 ? 1 : 0);
-  if (std::fabs(gap) > x.total() + floor.total()) return slope;
+  const double error = x.total() + floor.total();
+  if (std::fabs(gap) > error || error == 0)
+    return slope;  // an exact tie has its defined derivative
   const bool near = std::fabs(gap) <= x.likely() + floor.likely();
   return Bounded<V>::of(slope.value(), 1, 0, near ? 1 : 0, 1);
 }

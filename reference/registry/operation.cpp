@@ -8,6 +8,7 @@ namespace plumbline {
 std::span<const Operation* const> operations() {
   static const std::vector<const Operation*> sorted = [] {
     std::vector<const Operation*> all = table_of_losses();
+    for (const Operation* each : table_of_csa()) all.push_back(each);
     for (const Operation* each : table_of_mla()) all.push_back(each);
     std::sort(all.begin(), all.end(),
               [](const Operation* x, const Operation* y) { return x->name < y->name; });
