@@ -6,11 +6,17 @@
 
 #include "reference/csa_indexer_loss/csa_indexer_loss.hpp"
 #include "reference/indexer_loss/backward.cpp"
+#undef INSTANTIATE
 #include "reference/indexer_loss/forward.cpp"
+#undef INSTANTIATE
 #include "reference/indexer_loss/row.cpp"
+#undef INSTANTIATE
 #include "reference/indexer_loss/teacher.cpp"
+#undef INSTANTIATE
 #include "reference/indexer_scores/score_row.cpp"
+#undef INSTANTIATE
 #include "reference/tensor/tensor.cpp"
+#undef INSTANTIATE
 
 namespace plumbline {
 namespace {
