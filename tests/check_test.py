@@ -318,6 +318,18 @@ class Contracts(Cli):
         wrong('{"ulp":{"exp":1},"ulp":{}}', "contract")
         wrong("{", "contract.json")
 
+    def test_reports_never_overwrite_what_is_read(self):
+        contract = self.contract("{}")
+        for option in ("--html", "--junit", "--svg"):
+            for target in (self.case, contract.lstrip("@")):
+                self.wrong("check", self.case, self.case, "--contract", contract, option, target,
+                           says="which is read")
+        self.wrong("check", self.case, self.case, "--contract", F32, "--html", "z", "--junit", "./z", says="as --junit")
+
+    def test_files_of_text_are_files(self):
+        for path in ("/dev/zero", "/tmp", ""):
+            self.wrong("contract", "@" + path, says="found")
+
 
 if __name__ == "__main__":
     if len(sys.argv) >= 3:

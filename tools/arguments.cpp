@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+#include <filesystem>
 #include <thread>
 
+#include "fixtures/manifest.hpp"
 #include "fixtures/strict_json.hpp"
 #include "fixtures/text.hpp"
 #include "reference/error.hpp"
@@ -37,13 +37,31 @@ std::vector<std::string> comma_list(const std::string& list, const std::string& 
 KernelContract contract_of(const std::string& text) {
   if (!text.starts_with('@')) return contract_named(text);
   const std::string path = text.substr(1);
-  std::ifstream file(path, std::ios::binary);
-  std::string json{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad()) {
-    throw Error("contract " + printable(path), std::strerror(errno != 0 ? errno : EIO),
-                "a file that can be read");
+  if (path.empty()) throw Error("--contract", "@ alone", "@ and the name of a file");
+  return contract_from_json(parse_json(read_text(path), "contract " + printable(path)));
+}
+
+void check_report_paths(const std::vector<std::pair<std::string, std::string>>& written,
+                        const std::vector<std::string>& read) {
+  namespace fs = std::filesystem;
+  const auto same = [](const std::string& a, const std::string& b) {
+    std::error_code ignored;
+    return a == b || fs::equivalent(a, b, ignored) ||
+           fs::weakly_canonical(fs::absolute(a, ignored), ignored) ==
+               fs::weakly_canonical(fs::absolute(b, ignored), ignored);
+  };
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const auto& [option, path] = written[i];
+    if (path.empty()) continue;
+    for (const std::string& input : read) {
+      if (!input.empty() && same(path, input))
+        throw Error(option, printable(path) + ", which is read", "another file");
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!written[j].second.empty() && same(path, written[j].second))
+        throw Error(option, printable(path) + ", as " + written[j].first, "another file");
+    }
   }
-  return contract_from_json(parse_json(json, "contract " + printable(path)));
 }
 
 }  // namespace plumbline

@@ -1,6 +1,7 @@
 // tools/arguments.hpp: arguments that several commands read alike.
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "verdict/contract.hpp"
@@ -14,5 +15,9 @@ std::vector<std::string> comma_list(const std::string& list, const std::string& 
 
 // --contract: a preset by its name, or @ and the file with its JSON.
 KernelContract contract_of(const std::string& text);
+
+// Files to write, by option; an empty name is none. Error when two are one file, or one of them is read.
+void check_report_paths(const std::vector<std::pair<std::string, std::string>>& written,
+                        const std::vector<std::string>& read);
 
 }  // namespace plumbline

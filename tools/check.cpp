@@ -133,6 +133,10 @@ void run(const Arguments& arguments) {
   if (arguments.worst < 0 || arguments.worst > 1'000'000)
     throw Error("--worst", std::to_string(arguments.worst), "0 to 1000000");
   settings.worst = static_cast<std::size_t>(arguments.worst);
+  const bool from_file = arguments.contract.starts_with('@');
+  check_report_paths(
+      {{"--junit", arguments.junit}, {"--html", arguments.html}, {"--svg", arguments.svg}},
+      {arguments.golden, arguments.actual, from_file ? arguments.contract.substr(1) : ""});
   CheckQuestion question;
   const Case golden = load_case(arguments.golden);
   question.contract = contract_for(arguments, golden);

@@ -50,6 +50,7 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 void run(const Arguments& arguments) {
+  check_report_paths({{"--output", arguments.output}}, {arguments.path});
   const Case problem = load_case(arguments.path);
   const Operation& operation = plumbline::operation(problem.op());
   const auto view = operation.mask_view(problem.problem);
