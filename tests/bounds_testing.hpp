@@ -11,13 +11,6 @@
 
 namespace plumbline {
 
-struct BoundCase {
-  std::string op, family;
-  Json options, dims;
-  std::vector<std::string> outputs;
-  bool grad = true;
-};
-
 inline Problem problem_of(const GeneratedCase& made, const GenerateRequest& request) {
   Problem problem;
   problem.options = parse_json(made.metadata.at("plumbline"), "test")["options"];

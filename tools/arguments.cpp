@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "fixtures/manifest.hpp"
@@ -62,6 +63,15 @@ void check_report_paths(const std::vector<std::pair<std::string, std::string>>& 
         throw Error(option, printable(path) + ", as " + written[j].first, "another file");
     }
   }
+}
+
+void write_report(const std::string& path, const std::string& text) {
+  if (path.empty()) return;
+  std::ofstream file(path, std::ios::binary);
+  file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  file.close();
+  if (!file)
+    throw Error(printable(path), std::strerror(errno), "a place where the file can be written");
 }
 
 }  // namespace plumbline

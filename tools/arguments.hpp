@@ -19,5 +19,7 @@ KernelContract contract_of(const std::string& text);
 // Files to write, by option; an empty name is none. Error when two are one file, or one of them is read.
 void check_report_paths(const std::vector<std::pair<std::string, std::string>>& written,
                         const std::vector<std::string>& read);
+// Nothing without a name. Unlike results it may go to a device or a pipe.
+void write_report(const std::string& path, const std::string& text);
 
 }  // namespace plumbline

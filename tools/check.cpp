@@ -1,11 +1,8 @@
 // plumbline check: a kernel's results under a contract.
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <sstream>
 
@@ -30,15 +27,6 @@ struct Arguments {
   std::int64_t worst = 5;
   int threads = 0;
 };
-
-void write_text(const std::string& path, const std::string& text) {
-  if (path.empty()) return;
-  std::ofstream file(path, std::ios::binary);
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  file.close();
-  if (!file)
-    throw Error(printable(path), std::strerror(errno), "a place where the file can be written");
-}
 
 bool failed(Verdict verdict, bool strict) {
   return verdict >= Verdict::unprovable || (strict && verdict == Verdict::suspect);
@@ -155,9 +143,9 @@ void run(const Arguments& arguments) {
   report.repro =
       "plumbline check " + shell_word(arguments.golden) + " " + shell_word(arguments.actual);
   if (!arguments.contract.empty()) report.repro += " --contract " + shell_word(arguments.contract);
-  write_text(arguments.junit, junit_of(report, arguments.strict));
-  write_text(arguments.html, html_of(report));
-  write_text(arguments.svg, svg_of(report));
+  write_report(arguments.junit, junit_of(report, arguments.strict));
+  write_report(arguments.html, html_of(report));
+  write_report(arguments.svg, svg_of(report));
   if (arguments.json) {
     print_json(to_json(report));
   } else {

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <fstream>
 #include <memory>
 
 #include "fixtures/case.hpp"
@@ -42,13 +41,6 @@ std::string names_with_masks() {
   return names;
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) throw Error(printable(path), "a place that cannot be written", "a file to write");
-}
-
 void run(const Arguments& arguments) {
   check_report_paths({{"--output", arguments.output}}, {arguments.path});
   const Case problem = load_case(arguments.path);
@@ -81,7 +73,7 @@ void run(const Arguments& arguments) {
     options.erase(0, end + 1);
   }
   const std::string text = arguments.svg ? as_svg(picture) : as_text(picture);
-  arguments.output.empty() ? print(text) : write_file(arguments.output, text);
+  arguments.output.empty() ? print(text) : write_report(arguments.output, text);
 }
 
 }  // namespace

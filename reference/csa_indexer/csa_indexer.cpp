@@ -1,7 +1,7 @@
 #include "reference/csa_indexer/csa_indexer.hpp"
 
 #include "reference/csa_indexer/tokens.hpp"
-#include "reference/linear/rows.hpp"
+#include "reference/indexer/cotangent.hpp"
 #include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::csa_indexer {
@@ -27,14 +27,6 @@ template <class T> struct Index {
   }
   Index(const Index&) = delete;
 };
-
-// A cotangent of a whole output, zeros where there is none.
-template <class T> Array<T> whole(const StoredTensor& cotangent, const Shape& shape) {
-  Array<T> array(shape);
-  if (cotangent.given())
-    fetch_rows<T>(cotangent, 0, row_count(cotangent), std::span<T>(array.values));
-  return array;
-}
 
 }  // namespace
 
@@ -70,9 +62,9 @@ template <class T> Gradients<T> Op::backward(const Inputs& in, const Options& op
   Sizes sizes = tokens.sizes();
   Cotangents named = given;
   sizes.unify_all(named);
-  Array<T> dq = whole<T>(given.index_q, sizes.shape("B S A e"));
-  Array<T> dk = whole<T>(given.index_k, sizes.shape("B N e"));
-  Array<T> dw = whole<T>(given.index_w, sizes.shape("B S A"));
+  Array<T> dq = indexer::whole<T>(given.index_q, sizes.shape("B S A e"));
+  Array<T> dk = indexer::whole<T>(given.index_k, sizes.shape("B N e"));
+  Array<T> dw = indexer::whole<T>(given.index_w, sizes.shape("B S A"));
   if (given.scores.given() && !in.given.scores.given()) {
     const Index<T> index(tokens, options, run, tokens.seen());
     indexer::pull_back_scores<T>(index.tensors, tokens.visibility(), given.scores, run, dq, dk, dw);

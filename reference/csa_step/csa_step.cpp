@@ -1,6 +1,7 @@
 #include "reference/csa_step/csa_step.hpp"
 
 #include "reference/error.hpp"
+#include "reference/layer/server_call.hpp"
 #include "reference/linear/rows.hpp"
 #include "reference/numeric/instantiate.hpp"
 
@@ -9,18 +10,8 @@ namespace {
 
 std::size_t place(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-void need(const StoredTensor& tensor, const char* name, const char* what) {
-  if (!tensor.given()) throw Error(std::string("in.") + name, "nothing", what);
-}
-
 void check_options(const csa_layer::Options& options) {
-  if (options.loss) throw Error("option loss", "a loss", "null: a call of a server has no loss");
-  if (!options.mask.causal)
-    throw Error("option mask.causal", "false", "true: later tokens are not there");
-  if (options.mask.query_offset) {
-    throw Error("option mask.query_offset", std::to_string(*options.mask.query_offset),
-                "none: rows stand at the new tokens");
-  }
+  layer::check_server_options(options.loss.has_value(), options.mask);
   if (options.grid == Grid::document) {
     throw Error("option grid", "document", "physical: the state cuts blocks from token 0");
   }
@@ -44,25 +35,20 @@ void check_pool(const PoolInputs& pool, const std::string& of, const char* block
 }
 
 Sizes checked(const Inputs& in, const csa_layer::Options& options) {
-  const MaskInputs& refused = in.refused;
-  for (const StoredTensor* tensor : {&refused.valid, &refused.row_mask, &refused.mask,
-                                     &refused.row_index, &refused.cu_seqlens}) {
-    if (tensor->given())
-      throw Error(tensor->name, "the tensor", "none: a call of a server does not take it");
-  }
+  layer::refuse_masks(in.refused);
   check_options(options);
   csa_layer::check(in.layer, options);
   const bool csa = options.kind == csa_layer::Kind::csa;
   const std::string kind =
       "option kind is " +
       std::string(names_of(options.kind)[static_cast<std::size_t>(options.kind)]);
-  need(in.length, "state.length", "the tensor [B]: tokens in the state");
-  need(in.old_positions, "state.positions", "the tensor [B, P]");
-  need(in.old_segments, "state.segment_ids", "the tensor [B, P]");
+  layer::need_state(in.length, "state.length", "the tensor [B]: tokens in the state");
+  layer::need_state(in.old_positions, "state.positions", "the tensor [B, P]");
+  layer::need_state(in.old_segments, "state.segment_ids", "the tensor [B, P]");
   check_pool(in.pool, "", "compressed", options.blocks(), csa, kind);
   check_pool(in.indexer, "indexer_", "indexer_index_k", options.indexer.has_value(), true,
              options.indexer ? "option indexer is given" : "option indexer is null");
-  if (csa) need(in.prior_present, "state.prior_present", "the tensor [B]");
+  if (csa) layer::need_state(in.prior_present, "state.prior_present", "the tensor [B]");
   if (!csa && in.prior_present.given())
     throw Error(in.prior_present.name, "the tensor", "none: " + kind);
 
@@ -76,18 +62,7 @@ Sizes checked(const Inputs& in, const csa_layer::Options& options) {
   Inputs named = in;
   sizes.unify_all(named);
   csa_layer::check_widths(options, sizes);
-  for (std::int64_t b = 0; b < sizes["B"]; ++b) {
-    const std::int64_t length = integer_at(in.length, {b}), capacity = sizes["P"];
-    const std::string where = in.length.name + "[" + std::to_string(b) + "]";
-    if (length < 0 || length > capacity) {
-      throw Error(where, std::to_string(length),
-                  "a length from 0 to P = " + std::to_string(capacity));
-    }
-    if (sizes["L"] > capacity - length) {
-      throw Error(where, std::to_string(length) + " with L = " + std::to_string(sizes["L"]),
-                  "length + L <= P = " + std::to_string(capacity));
-    }
-  }
+  layer::check_lengths(in.length, sizes);
   return sizes;
 }
 
@@ -107,9 +82,7 @@ Reading reading_of(const csa_layer::Options& options, const std::vector<std::int
   MaskInputs mask;
   mask.positions = layer::row_of_integers(positions, "positions");
   mask.segment_ids = layer::row_of_integers(segments, "segment_ids");
-  mask.row_index = layer::row_of_integers(standing, "row_index");
-  mask.row_index.shape = {all - before};
-  mask.row_index.stride = {1};
+  mask.row_index = layer::list_of_integers(standing, "row_index");
   Reading reading;
   reading.kv.resize(place(before), 0);
   const auto look = [&](const MaskOptions& rules) {
@@ -241,14 +214,8 @@ Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run)
   for (std::int64_t i = 0; i < fresh; ++i) rows[place(i)] = i;
   for (std::int64_t b = 0; b < batch; ++b) {
     const std::int64_t before = integer_at(in.length, {b});
-    layer::NewTokens now;
-    now.x = at_rows(at_first(in.layer.x, b), 0, fresh);
-    for (std::int64_t i = 0; i < fresh; ++i) {
-      now.positions.push_back(static_cast<std::int32_t>(
-          in.positions.given() ? integer_at(in.positions, {b, i}) : before + i));
-      now.segments.push_back(static_cast<std::int32_t>(
-          in.segment_ids.given() ? integer_at(in.segment_ids, {b, i}) : 0));
-    }
+    const layer::NewTokens now =
+        layer::new_tokens(in.layer.x, in.positions, in.segment_ids, b, before);
     auto state = state_of<T>(in, inner, sizes, b, now);
     if (fresh > 0) {
       auto part = csa_layer::advance<T>(in.layer, inner, run, now, {}, state);

@@ -61,6 +61,13 @@ StoredTensor row_of_integers(const std::vector<std::int32_t>& values, const char
   return tensor;
 }
 
+StoredTensor list_of_integers(const std::vector<std::int32_t>& values, const char* name) {
+  StoredTensor tensor = row_of_integers(values, name);
+  tensor.shape = {tensor.size(1)};
+  tensor.stride = row_major(tensor.shape);
+  return tensor;
+}
+
 StoredTensor among_all(const StoredTensor& x, std::int64_t before) {
   StoredTensor whole = x;
   RowNotes notes(place(before), RowNote::blank);
@@ -117,10 +124,8 @@ void for_each_call(const Schedule& schedule, const StoredTensor& x, const MaskIn
       call.mask.mask = cut_plane(mask.mask, b, call.rows, keys(first + count));
       call.mask.row_mask = cut_flags(mask.row_mask, b, call.rows);
       const auto held = std::make_shared<const std::vector<std::int32_t>>(std::move(standing));
-      call.mask.row_index = row_of_integers(*held, "row_index");
+      call.mask.row_index = list_of_integers(*held, "row_index");
       call.mask.row_index.owner = held;
-      call.mask.row_index.shape = {static_cast<std::int64_t>(held->size())};
-      call.mask.row_index.stride = {1};
       f(call);
       first += count;
     }

@@ -23,6 +23,8 @@ struct NewTokens {
 
 // Integers as a tensor [1, n]; the vector must outlive it.
 StoredTensor row_of_integers(const std::vector<std::int32_t>& values, const char* name);
+// The same as [n].
+StoredTensor list_of_integers(const std::vector<std::int32_t>& values, const char* name);
 // x of the new tokens where they stand among all; those before them are blank and their storage is not there.
 StoredTensor among_all(const StoredTensor& x, std::int64_t before);
 // The notes of new tokens; padding is blank.

@@ -88,9 +88,7 @@ template <class T> Outputs<T> advance(const Inputs& weights, const Options& opti
   if (!in.mask.row_index.given()) {
     for (std::int64_t s = before; s < cache.length; ++s)
       standing.push_back(static_cast<std::int32_t>(s));
-    in.mask.row_index = layer::row_of_integers(standing, "row_index");
-    in.mask.row_index.shape = {fresh};
-    in.mask.row_index.stride = {1};
+    in.mask.row_index = layer::list_of_integers(standing, "row_index");
   }
   return Layer<T>(in, options, run).forward();
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "reference/error.hpp"
+#include "reference/layer/server_call.hpp"
 #include "reference/numeric/instantiate.hpp"
 
 namespace plumbline::mla_step {
@@ -10,30 +11,16 @@ namespace {
 
 std::size_t place(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-void need(const StoredTensor& tensor, const char* name, const char* what) {
-  if (!tensor.given()) throw Error(std::string("in.") + name, "nothing", what);
-}
-
 Sizes checked(const Inputs& in, const mla_layer::Options& options) {
-  const MaskInputs& refused = in.refused;
-  for (const StoredTensor* tensor : {&refused.valid, &refused.row_mask, &refused.mask,
-                                     &refused.row_index, &refused.cu_seqlens}) {
-    if (tensor->given())
-      throw Error(tensor->name, "the tensor", "none: a call of a server does not take it");
-  }
+  layer::refuse_masks(in.refused);
   mla_layer::check_indexer(in.layer, options);
-  if (options.loss) throw Error("option loss", "a loss", "null: a call of a server has no loss");
-  if (!options.mask.causal)
-    throw Error("option mask.causal", "false", "true: later tokens are not there");
-  if (options.mask.query_offset) {
-    throw Error("option mask.query_offset", std::to_string(*options.mask.query_offset),
-                "none: rows stand at the new tokens");
-  }
-  need(in.length, "state.length", "the tensor [B]: tokens in the caches");
-  need(in.old_positions, "state.positions", "the tensor [B, P]");
-  need(in.old_segments, "state.segment_ids", "the tensor [B, P]");
+  layer::check_server_options(options.loss.has_value(), options.mask);
+  layer::need_state(in.length, "state.length", "the tensor [B]: tokens in the caches");
+  layer::need_state(in.old_positions, "state.positions", "the tensor [B, P]");
+  layer::need_state(in.old_segments, "state.segment_ids", "the tensor [B, P]");
   if (options.indexer)
-    need(in.index_k, "state.indexer_index_k", "the tensor [B, P, e]: option indexer is given");
+    layer::need_state(in.index_k, "state.indexer_index_k",
+                      "the tensor [B, P, e]: option indexer is given");
   if (!options.indexer && in.index_k.given())
     throw Error(in.index_k.name, "the tensor", "none: option indexer is null");
   Sizes sizes;
@@ -46,18 +33,7 @@ Sizes checked(const Inputs& in, const mla_layer::Options& options) {
   width("dv", options.projection.v_dim, "option v_dim");
   Inputs named = in;
   sizes.unify_all(named);
-  for (std::int64_t b = 0; b < sizes["B"]; ++b) {
-    const std::int64_t length = integer_at(in.length, {b}), capacity = sizes["P"];
-    const std::string where = in.length.name + "[" + std::to_string(b) + "]";
-    if (length < 0 || length > capacity) {
-      throw Error(where, std::to_string(length),
-                  "a length from 0 to P = " + std::to_string(capacity));
-    }
-    if (sizes["L"] > capacity - length) {
-      throw Error(where, std::to_string(length) + " with L = " + std::to_string(sizes["L"]),
-                  "length + L <= P = " + std::to_string(capacity));
-    }
-  }
+  layer::check_lengths(in.length, sizes);
   return sizes;
 }
 
@@ -118,14 +94,8 @@ Outputs<T> Op::forward(const Inputs& in, const Options& options, const Run& run)
   for (std::int64_t i = 0; i < fresh; ++i) rows[place(i)] = i;
   for (std::int64_t b = 0; b < batch; ++b) {
     const std::int64_t before = integer_at(in.length, {b});
-    layer::NewTokens now;
-    now.x = at_rows(at_first(in.layer.projection.x, b), 0, fresh);
-    for (std::int64_t i = 0; i < fresh; ++i) {
-      now.positions.push_back(static_cast<std::int32_t>(
-          in.positions.given() ? integer_at(in.positions, {b, i}) : before + i));
-      now.segments.push_back(static_cast<std::int32_t>(
-          in.segment_ids.given() ? integer_at(in.segment_ids, {b, i}) : 0));
-    }
+    const layer::NewTokens now =
+        layer::new_tokens(in.layer.projection.x, in.positions, in.segment_ids, b, before);
     std::vector<std::int32_t> rows_of = now.segments;
     std::erase_if(rows_of, [&](std::int32_t s) {
       return options.mask.padding_segment && s == *options.mask.padding_segment;
