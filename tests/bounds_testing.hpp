@@ -27,7 +27,8 @@ inline Problem problem_of(const GeneratedCase& made, const GenerateRequest& requ
 // Largest |execution − value| over each tier, by output and gradient.
 struct Use {
   double proven = 0, likely = 0;
-  std::int64_t elements = 0, outside = 0, outside_likely = 0, infinite = 0, unprovable = 0;
+  std::int64_t elements = 0, outside = 0, outside_likely = 0, infinite = 0, unprovable = 0,
+               bounded = 0;
 };
 using Uses = std::map<std::string, Use>;
 
@@ -39,9 +40,11 @@ inline void compare(const Value& bounded, const Value& executed, const std::stri
     const double v = bounded.high[i], x = executed.high[i];
     if (!std::isfinite(v)) continue;
     ++use.elements;
+    if (bounded.bound[i] > 0) ++use.bounded;
     const double error = std::fabs((x - v) - bounded.low[i]);
     if (std::isinf(bounded.bound[i])) ++use.infinite;
-    if (bounded.bound[i] >= bounded.gauge[i] && bounded.gauge[i] > 0) ++use.unprovable;
+    // Where even the terms drown in underflow, nothing can be proven of digits.
+    if (bounded.bound[i] >= bounded.gauge[i] && bounded.gauge[i] > 1e-35) ++use.unprovable;
     if (!(error <= bounded.bound[i])) ++use.outside;
     if (!(error <= bounded.bound2[i])) ++use.outside_likely;
     if (error > 0 && bounded.bound[i] > 0)

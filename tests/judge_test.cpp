@@ -36,7 +36,7 @@ TEST(Judge, StoringAddsOneRounding) {
   // A contract coarser than the tensor allows what it says.
   EXPECT_EQ(verdict(third, floats({1}, {0.333984375f}), contract_named("bf16_f32acc")),
             Verdict::pass);
-  EXPECT_TRUE(judge(third, floats({1}, {1.0f / 3}), f32()).worst.at(0).storage);
+  EXPECT_EQ(judge(third, floats({1}, {1.0f / 3}), f32()).worst.at(0).dominating, "storage");
 }
 
 TEST(Judge, AnExactZeroIsOne) {

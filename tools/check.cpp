@@ -56,7 +56,7 @@ void print_element(const TensorVerdict& tensor, const JudgedElement& e) {
     if (e.ulp > 0 && std::isfinite(e.off))
       text += fmt::format("      off by {} = {} ulp, bound {}, most of it {}\n",
                           short_number(e.off), short_number(e.off / e.ulp), short_number(e.bound),
-                          e.storage ? "storage" : "arithmetic");
+                          e.dominating);
   } else if (!tensor.selection && e.verdict != Verdict::pass) {
     text += fmt::format("      expected {}, actual {}\n", e.wanted_integer, e.actual_integer);
   }

@@ -69,7 +69,7 @@ std::string worst_of(const TensorVerdict& tensor) {
       text += cell(code(decimal(e.wanted)) + "<br>" + code(hexadecimal(e.wanted))) +
               cell(code(decimal(e.actual)) + "<br>" + code(hexadecimal(e.actual))) +
               cell(e.ulp > 0 ? short_number(e.off / e.ulp) : "", true) +
-              cell(e.storage ? "storage" : "arithmetic");
+              cell(e.dominating);
     } else if (!tensor.selection) {
       text += cell(std::to_string(e.wanted_integer)) + cell(std::to_string(e.actual_integer));
     }

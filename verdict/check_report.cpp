@@ -37,7 +37,7 @@ Json to_json(const TensorVerdict& tensor, const JudgedElement& e) {
     json["ulp"] = number(e.ulp > 0 ? e.off / e.ulp : 0);
     json["bound"] = number(e.bound);
     json["bound2"] = number(e.bound2);
-    json["dominating"] = e.storage ? "storage" : "arithmetic";
+    json["dominating"] = e.dominating;
   } else if (!tensor.selection) {
     json["actual"] = e.actual_integer;
     json["expected"] = e.wanted_integer;

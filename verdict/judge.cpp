@@ -79,7 +79,8 @@ JudgedElement judge_real(const Value& value, std::size_t i, Pair actual, const S
   e.actual = actual;
   const auto [tier1, tier2] = stored_bound(value, i, storage);
   e.bound = tier1, e.bound2 = tier2;
-  e.storage = value.bound.empty() || tier1 > 2 * static_cast<long double>(value.bound[i]);
+  const bool stored = value.bound.empty() || tier1 > 2 * static_cast<long double>(value.bound[i]);
+  e.dominating = stored ? "storage" : "arithmetic";
   if (!std::isfinite(e.wanted.high)) {
     const bool same =
         e.wanted.high == actual.high || (std::isnan(e.wanted.high) && std::isnan(actual.high));

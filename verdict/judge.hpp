@@ -40,7 +40,7 @@ struct JudgedElement {
   long double off = 0, bound = 0, bound2 = 0;           // |actual − wanted|, tier 1, tier 2
   long double margin = 0, margin2 = 0;                  // off / bound
   long double ulp = 0;                                  // of the output format at |wanted|
-  bool storage = false;  // the output's rounding is the larger part of the bound
+  std::string dominating;  // the largest part of the bound: "storage", "arithmetic", or as terms.hpp finds out
   std::string why;       // what else is wrong, as "NaN, where a number was expected"
 };
 

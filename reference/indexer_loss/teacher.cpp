@@ -21,32 +21,32 @@ TeacherRow<T>::TeacherRow(const Tensors& tensors, const Options& options, const 
       key_heads_(tensors.key.size(2)),
       scale_(constant<T>(options.softmax_scale)) {}
 
-template <class T> void TeacherRow<T>::fetch_queries(std::int64_t first, std::int64_t last,
-                                                     Buffer<Exact<T>>& q) const {
+template <class T>
+void TeacherRow<T>::fetch_queries(std::int64_t first, std::int64_t last, Operands<T>& q) const {
   const auto width = static_cast<std::size_t>(width_);
   q.resize(static_cast<std::size_t>(last - first) * width);
   for (std::int64_t h = first; h < last; ++h) {
-    fetch<T>(tensors_.query, {b_, t_, h},
-             std::span<Exact<T>>(q).subspan(static_cast<std::size_t>(h - first) * width, width));
+    q.fetch(tensors_.query, {b_, t_, h}, static_cast<std::size_t>(h - first) * width, width);
   }
 }
 
 // The logits of one key under heads [first, last); a key head is fetched once for the heads that share it.
 template <class T> void TeacherRow<T>::logits(std::int64_t first, std::int64_t last,
-                                              std::span<const Exact<T>> q, std::int64_t key,
+                                              const Operands<T>& q, std::int64_t key,
                                               std::span<T> c) const {
   const auto width = static_cast<std::size_t>(width_);
-  Buffer<Exact<T>> k(width);
+  Operands<T> k;
+  k.resize(width);
   std::int64_t fetched = -1;
   for (std::int64_t h = first; h < last; ++h) {
     const std::int64_t key_head = h * key_heads_ / heads_;
     if (key_head != fetched) {
-      fetch<T>(tensors_.key, {b_, key, key_head}, k);
+      k.fetch(tensors_.key, {b_, key, key_head}, 0, width);
       ++this_work().rows_fetched;
       fetched = key_head;
     }
     const auto i = static_cast<std::size_t>(h - first);
-    c[i] = round_at(Point::scores, T(scale_ * dot<T>(q.subspan(i * width, width), k)));
+    c[i] = round_at(Point::scores, T(scale_ * dot(q.row(i * width, width), k.row(0, width))));
   }
 }
 
@@ -82,7 +82,7 @@ template <class T> void TeacherRow<T>::find_log_mass(const KeySet& keys) {
   in_chunks(heads_, block == 0 ? 1 : run_.schedule.head_chunk,
             [&](std::int64_t first, std::int64_t last) {
               const auto count = static_cast<std::size_t>(last - first);
-              Buffer<Exact<T>> q;
+              Operands<T> q;
               KeySet::Block part;
               for (std::int64_t cursor = 0; over_visible ? keys.next_visible(cursor, block, part)
                                                          : keys.next(cursor, block, part);) {
@@ -110,15 +110,17 @@ template <class T> void TeacherRow<T>::find_log_mass(const KeySet& keys) {
 
 // A joint teacher's denominator also holds the keys of the window and, unless the window stands alone, the sink.
 template <class T>
-void TeacherRow<T>::add_window(std::int64_t first, std::int64_t last, std::span<const Exact<T>> q) {
+void TeacherRow<T>::add_window(std::int64_t first, std::int64_t last, const Operands<T>& q) {
   const auto width = static_cast<std::size_t>(width_);
-  Buffer<Exact<T>> k(width);
+  Operands<T> k;
+  k.resize(width);
   for (const std::int64_t s : visibility_.window(b_, t_, options_.window.value_or(0))) {
-    fetch<T>(tensors_.kv, {b_, s}, k);
+    k.fetch(tensors_.kv, {b_, s}, 0, width);
     ++this_work().rows_fetched;
     for (std::int64_t h = first; h < last; ++h) {
       const auto i = static_cast<std::size_t>(h - first);
-      const T c = round_at(Point::scores, T(scale_ * dot<T>(q.subspan(i * width, width), k)));
+      const T c =
+          round_at(Point::scores, T(scale_ * dot(q.row(i * width, width), k.row(0, width))));
       mass_[static_cast<std::size_t>(h)].add(c);
       ++this_work().normaliser_evaluations;
     }
@@ -147,7 +149,7 @@ void TeacherRow<T>::log_head_sum(std::span<const std::int64_t> keys, std::span<T
   Buffer<LogSum<T>> total(keys.size());
   in_chunks(heads_, run_.schedule.head_chunk, [&](std::int64_t first, std::int64_t last) {
     const auto count = static_cast<std::size_t>(last - first);
-    Buffer<Exact<T>> q;
+    Operands<T> q;
     fetch_queries(first, last, q);
     Buffer<T> c(count);
     for (std::size_t j = 0; j < keys.size(); ++j) {

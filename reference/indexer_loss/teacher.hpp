@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reference/indexer_loss/key_set.hpp"
+#include "reference/tensor/operands.hpp"
 
 namespace plumbline::indexer_loss {
 
@@ -22,12 +23,12 @@ template <class T> class TeacherRow {
   void log_head_sum(std::span<const std::int64_t> keys, std::span<T> out) const;
 
  private:
-  void fetch_queries(std::int64_t first, std::int64_t last, Buffer<Exact<T>>& q) const;
-  void logits(std::int64_t first, std::int64_t last, std::span<const Exact<T>> q, std::int64_t key,
+  void fetch_queries(std::int64_t first, std::int64_t last, Operands<T>& q) const;
+  void logits(std::int64_t first, std::int64_t last, const Operands<T>& q, std::int64_t key,
               std::span<T> c) const;
   T log_probability(std::int64_t head, const T& c) const;
   T read_log_mass(std::int64_t head, const KeySet& keys) const;
-  void add_window(std::int64_t first, std::int64_t last, std::span<const Exact<T>> q);
+  void add_window(std::int64_t first, std::int64_t last, const Operands<T>& q);
 
   const Tensors& tensors_;
   const Options& options_;

@@ -11,7 +11,7 @@
 
 #include "reference/numeric/primitives.hpp"
 #include "reference/numeric/work.hpp"
-#include "reference/tensor/tensor.hpp"
+#include "reference/tensor/operands.hpp"
 
 namespace plumbline {
 
@@ -47,10 +47,8 @@ template <class T> class ScoreRow {
 
  private:
   struct Heads {
-    Buffer<Exact<T>> q, w;
-    std::span<const Exact<T>> query(std::size_t a, std::size_t width) const {
-      return std::span<const Exact<T>>(q).subspan(a * width, width);
-    }
+    Operands<T> q;
+    Buffer<Exact<T>> w;
   };
   Heads fetch_heads(std::int64_t first, std::int64_t last) const;
 

@@ -5,7 +5,10 @@
 // standard deviations (tier 2). Operations run in it unchanged.
 //   value   of exact arithmetic on the exact inputs
 //   own     bound of the error, terms of an unfinished sum apart
-//   spread  variance of its independent part            common  bound of the part that adds up linearly
+//   spread  variance of its independent part
+//   row     standard deviation of what the elements of a row have in common (a log-sum-exp, delta, a normaliser): it adds
+//           up linearly within the row; leave() closes the row, and from row to row it is independent
+//   common  bound of the part that always adds up linearly
 //   gauge   the same expression over magnitudes: what an error is to be seen against where the value cancels
 // Rules. A sum (dot, sum, +=) may be executed in any order: its rounding error is γ(n)·Σ(|x| + error of x), known only
 // when it ends, so an unfinished sum carries n and Σ|x| along. Products, quotients and elementary functions: first
@@ -37,15 +40,18 @@ template <class V> class Bounded {
     x.gauge_ = std::fabs(static_cast<double>(value));
     return x;
   }
-  static Bounded of(const V& value, double own, double spread, double common, double gauge) {
+  static Bounded of(const V& value, double own, double spread, double row, double common,
+                    double gauge) {
     Bounded x;
-    x.value_ = value, x.own_ = own, x.spread_ = spread, x.common_ = common, x.gauge_ = gauge;
+    x.value_ = value, x.own_ = own, x.spread_ = spread, x.row_ = row, x.common_ = common;
+    x.gauge_ = gauge;
     return x;
   }
   template <class U> explicit Bounded(const Bounded<U>& x)
       : value_(from_double<V>(static_cast<double>(x.value()))) {
     const Bounded<U> done = x.finished();
-    own_ = done.total(), spread_ = done.spread(), common_ = done.common(), gauge_ = done.gauge();
+    own_ = done.total(), spread_ = done.spread(), row_ = done.row(), common_ = done.common();
+    gauge_ = done.gauge();
   }
 
   const V& value() const { return value_; }
@@ -55,12 +61,13 @@ template <class V> class Bounded {
   // Of a finished number; of an unfinished sum the error that its end will have.
   double total() const { return terms_ > 1 ? own_ + rounding() : own_; }
   double spread() const { return terms_ > 1 ? spread_ + rounding_spread() : spread_; }
+  double row() const { return row_; }
   double common() const { return common_; }
-  double likely() const { return std::min(total(), common() + 6 * std::sqrt(spread())); }
+  double likely() const { return std::min(total(), common_ + 6 * (std::sqrt(spread()) + row_)); }
 
   Bounded finished() const {
     if (terms_ == 0) return *this;
-    return of(value_, total(), spread(), common_, gauge_);
+    return of(value_, total(), spread(), row_, common_, gauge_);
   }
 
   Bounded& operator+=(const Bounded& x) { return accumulate(x); }
@@ -85,10 +92,18 @@ template <class V> class Bounded {
   friend bool operator>=(const Bounded& a, const Bounded& b) { return a.value_ >= b.value_; }
   explicit operator double() const { return static_cast<double>(value_); }
 
+  // An unfinished sum of products of exact numbers: Σ ab, Σ |ab|, Σ (ab)², how many are not 0.
+  static Bounded sum_of(const V& value, double mass, double squares, double count);
+  // y += a·x
+  static void add_scaled(std::span<Bounded> y, const Bounded& a, std::span<const V> x);
+  // += d·Σ ab of such products; d is finished.
+  void add_products(const Bounded& d, const V& value, double mass, double squares, double count);
+
   // One rounding of the result: relative to what may be there, and what underflow costs.
   Bounded rounded(double unit, double least) const;
-  // What an element shares with its whole row is not independent of the others.
+  // The elements of a row will share it; and it is one of many rows' now.
   Bounded shared() const;
+  Bounded left() const;
   Bounded widened(double own, double common) const;
   static const Arithmetic& arithmetic() { return *this_arithmetic(); }
   static double unknown() { return std::numeric_limits<double>::infinity(); }
@@ -103,7 +118,7 @@ template <class V> class Bounded {
   void begin();
 
   V value_{0};
-  double own_ = 0, spread_ = 0, common_ = 0, gauge_ = 0;
+  double own_ = 0, spread_ = 0, row_ = 0, common_ = 0, gauge_ = 0;
   double terms_ = 0, reach_ = 0, mass_ = 0;  // of an unfinished sum
 };
 
@@ -160,7 +175,7 @@ template <class V> bool is_zero(const Bounded<V>& x) {
   return x.magnitude() == 0 && x.total() == 0;
 }
 template <class V> Bounded<V> share(Symbol, const Bounded<V>& x) { return x.shared(); }
-template <class V> Bounded<V> leave(const Bounded<V>& x) { return x.finished(); }
+template <class V> Bounded<V> leave(const Bounded<V>& x) { return x.left(); }
 
 }  // namespace plumbline
 

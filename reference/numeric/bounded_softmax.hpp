@@ -11,6 +11,8 @@
 // Dividing by D₀ and not by 1 − E keeps the bound finite for large β. docs/bounds.md derives this.
 // Source: Blanchard, Higham and Higham, IMA J. Numer. Anal. 41, 2021.
 #pragma once
+#include <optional>
+
 #include "reference/numeric/bounded.hpp"
 
 namespace plumbline {
@@ -38,21 +40,28 @@ template <class V> class LogSum<Bounded<V>> {
  private:
   struct Numerator {
     V value;
-    double p, own, low, spread, common;
+    double p, own, low, spread, row, common;
   };
   struct Normaliser {  // relative to the mass
-    double mass, up, least, spread, common, rescaled;
+    double mass, up, least, spread, row, common, rescaled;
+  };
+  struct Whole {  // of the sum as it stands
+    Normaliser normaliser;
+    V log_of_sum;
+    T log;
   };
   Numerator numerator(const T& x) const;
-  Normaliser normaliser() const;
+  const Whole& whole() const;
   std::optional<T> limit_of(const T& x) const;
-  T log_of(const V& value) const;  // ln of the mass, under a value that may have the maximum in it
+  // ln of the mass, under a value that may have the maximum in it.
+  T log_of(const Normaliser& all, const V& value) const;
   T raise(const T& x);
 
   bool any_ = false, has_nan_ = false;
   std::int64_t infinite_ = 0;
   V max_{0}, sum_{0};
-  double own_ = 0, low_ = 0, spread_ = 0, common_ = 0, beta_ = 0, count_ = 0;
+  double own_ = 0, low_ = 0, spread_ = 0, row_ = 0, common_ = 0, beta_ = 0, count_ = 0;
+  mutable std::optional<Whole> whole_;
 };
 
 }  // namespace plumbline

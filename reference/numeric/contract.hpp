@@ -119,10 +119,8 @@ struct Arithmetic {
 Arithmetic arithmetic_of(const Contract& contract);
 
 // The arithmetic that bounded and simulated numbers of this thread obey.
-inline const Arithmetic*& this_arithmetic() {
-  static const Arithmetic plain;
-  thread_local const Arithmetic* current = &plain;
-  return current;
-}
+inline constexpr Arithmetic plain_arithmetic;
+inline constinit thread_local const Arithmetic* current_arithmetic = &plain_arithmetic;
+inline const Arithmetic*& this_arithmetic() { return current_arithmetic; }
 
 }  // namespace plumbline

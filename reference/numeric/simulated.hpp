@@ -6,12 +6,51 @@
 // The value is held in double; formats whose unit is below 2^-30 are not simulated.
 #pragma once
 #include <cmath>
+#include <span>
+#include <vector>
 
 #include "reference/numeric/constants.hpp"
 #include "reference/numeric/contract.hpp"
 #include "reference/numeric/primitives.hpp"
 
 namespace plumbline {
+
+// Which number came from which, and by what derivative: from it the roundings that move one output furthest.
+class Tape {
+ public:
+  using Node = std::uint32_t;  // 0: a constant
+  Node add(Node a, double by_a, Node b = 0, double by_b = 0) {
+    if (a == 0 && b == 0) return 0;
+    return push(a, by_a, b, by_b);
+  }
+  // The next rounding, of a number x that came so.
+  Node rounded(double x, Node a, double by_a, Node b, double by_b) {
+    const Node node = push(a, by_a, b, by_b);
+    roundings_.push_back({node, x < 0});
+    return node;
+  }
+  void output(Node node) { outputs_.push_back(node); }
+  std::span<const Node> outputs() const { return outputs_; }
+  // For each rounding in order, +1 away from zero or −1 toward it: all of them push the output up.
+  std::vector<signed char> pushing(Node output) const;
+
+ private:
+  struct Step {
+    Node a, b;
+    double by_a, by_b;
+  };
+  struct Rounded {
+    Node node;
+    bool negative;
+  };
+  Node push(Node a, double by_a, Node b, double by_b) {
+    steps_.push_back({a, b, by_a, by_b});
+    return static_cast<Node>(steps_.size());
+  }
+  std::vector<Step> steps_;
+  std::vector<Rounded> roundings_;
+  std::vector<Node> outputs_;
+};
 
 // How this thread's simulated numbers round.
 struct Execution {
@@ -22,10 +61,14 @@ struct Execution {
     up,
     down,
     random,
-    runs
+    runs,
+    chosen  // one by one, as a tape found out
   } rounding = Rounding::declared;
   std::uint64_t seed = 1;
-  double sign = 1;  // of a run
+  double sign = 1;       // of a run
+  Tape* tape = nullptr;  // records what follows
+  std::span<const signed char> choice;
+  std::size_t next = 0;  // of the choices
 
   // Uniform in [0, 1), splitmix64.
   double draw() {
@@ -49,16 +92,26 @@ class Simulated {
   double value() const { return value_; }
   explicit operator double() const { return value_; }
 
-  // x as the execution rounds it, to a relative unit and an absolute least.
-  static Simulated rounded(double x, double unit, double least);
-  static Simulated accurate(double x, double error, double least);  // of an elementary function
+  Tape::Node node() const { return node_; }
+
+  // Where a number came from: its operands and its derivatives by them.
+  struct From {
+    Tape::Node a = 0, b = 0;
+    double by_a = 0, by_b = 0;
+  };
+  // x as it is, by nothing that could round; by an operation that had nothing to round; as the execution rounds it, to a
+  // relative unit and an absolute least; and of an elementary function.
+  static Simulated exact(double x, const From& from);
+  static Simulated unrounded(double x, const From& from);
+  static Simulated rounded(double x, double unit, double least, const From& from);
+  static Simulated accurate(double x, double error, double least, const From& from);
 
   // Nothing is rounded where an operand is 0, or a factor 1.
   Simulated& operator+=(Simulated x);
   Simulated& operator-=(Simulated x) { return *this += -x; }
   Simulated& operator*=(Simulated x) { return *this = *this * x; }
   Simulated& operator/=(Simulated x) { return *this = *this / x; }
-  friend Simulated operator-(Simulated x) { return Simulated(-x.value_); }
+  friend Simulated operator-(Simulated x) { return exact(-x.value_, {x.node_, 0, -1, 0}); }
   friend Simulated operator+(Simulated a, Simulated b);
   friend Simulated operator-(Simulated a, Simulated b) { return a + (-b); }
   friend Simulated operator*(Simulated a, Simulated b);
@@ -68,6 +121,7 @@ class Simulated {
 
  private:
   double value_ = 0;
+  Tape::Node node_ = 0;
 };
 
 inline bool is_nan(Simulated x) { return std::isnan(x.value()); }
@@ -86,9 +140,16 @@ template <> struct FromDouble<Simulated> {
   static Simulated constant(double x);
 };
 template <> struct Pi<Simulated> {
-  static Simulated make() { return Simulated::rounded(pi<f64>(), this_arithmetic()->unit, 0); }
+  static Simulated make() { return Simulated::rounded(pi<f64>(), this_arithmetic()->unit, 0, {}); }
 };
 Simulated round_at(Point point, Simulated x);
+
+// As a kernel does it on the way back: from a logit that was computed again and the logarithm that was stored.
+template <> inline Simulated LogSum<Simulated>::weight_again(const Simulated& x) const {
+  const Simulated lse = log();
+  if (!is_finite(x) || !is_finite(lse)) return weight(x);
+  return exp(x - lse);
+}
 
 }  // namespace plumbline
 

@@ -47,7 +47,10 @@ class ValueCollector {
  private:
   template <class U> static const U& plain(const U& x) { return x; }
   template <class V> static const V& plain(const Bounded<V>& x) { return x.value(); }
-  static double plain(const Simulated& x) { return x.value(); }
+  static double plain(const Simulated& x) {
+    if (Tape* const tape = this_execution().tape) tape->output(x.node());
+    return x.value();
+  }
   template <class U> static void take_bounds(const U& x, Value& value) {
     value.bound.push_back(x.total());
     value.bound2.push_back(this_arithmetic()->nearest ? x.likely() : x.total());

@@ -159,7 +159,7 @@ void convert(const StoredTensor& tensor, std::int64_t offset, std::span<T> row, 
   }
 }
 // bf16 to double, the row of most weights: eight codes at a time, each the upper half of a binary32.
-void widen_bf16(const std::byte* from, std::span<double> row) {
+[[gnu::always_inline]] inline void widen_bf16_row(const std::byte* from, std::span<double> row) {
   constexpr std::size_t lanes = 8;
   using Codes = std::uint16_t __attribute__((vector_size(16)));
   using Words = std::uint32_t __attribute__((vector_size(32)));
@@ -181,6 +181,21 @@ void widen_bf16(const std::byte* from, std::span<double> row) {
     row[i] = decode_bf16(code);
   }
 }
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void widen_bf16_avx2(const std::byte* from, std::span<double> row) {
+  widen_bf16_row(from, row);
+}
+#endif
+void widen_bf16(const std::byte* from, std::span<double> row) {
+#if defined(__x86_64__)
+  static const bool wide = __builtin_cpu_supports("avx2") != 0;
+  if (wide) {
+    widen_bf16_avx2(from, row);
+    return;
+  }
+#endif
+  widen_bf16_row(from, row);
+}
 
 template <class T>
 bool convert_plain(const StoredTensor& tensor, std::int64_t offset, std::span<T> row) {
@@ -192,6 +207,13 @@ bool convert_plain(const StoredTensor& tensor, std::int64_t offset, std::span<T>
       std::copy_n(reinterpret_cast<const T*>(tensor.data) + offset, row.size(), row.begin());
       return true;
     case Dtype::f64:
+      if constexpr (std::is_same_v<T, double>) {
+        if (stride == 1) {
+          std::memcpy(row.data(), tensor.data + offset * static_cast<std::int64_t>(sizeof(double)),
+                      row.size_bytes());
+          return true;
+        }
+      }
       convert<T, double>(tensor, offset, row, [](double x) { return x; });
       return true;
     case Dtype::f32:
