@@ -48,6 +48,7 @@ void regenerate(const Arguments& arguments) {
   SuiteRun run;
   run.tool = PLUMBLINE_VERSION;
   run.threads = threads_of(arguments.threads);
+  run.read_contract = contract_in;
   std::unique_ptr<Progress> progress;
   run.report = [&](const SuiteEntry& entry, bool, bool done) {
     progress.reset();

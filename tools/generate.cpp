@@ -24,7 +24,7 @@ namespace plumbline {
 namespace {
 
 struct Arguments {
-  std::string op, dims, options, schedule, outputs, with, without, suite, output;
+  std::string op, dims, options, schedule, outputs, with, without, suite, output, contract;
   std::string family, precision, dtype, seed;
   bool gradient = false, list = false;
   int threads = 0;
@@ -62,6 +62,12 @@ Json object_in(const std::string& text, const std::string& where) {
   return json;
 }
 
+// A preset by its name; a file as what it declares.
+Json contract_json(const std::string& text) {
+  const KernelContract contract = contract_of(text);
+  return text.starts_with('@') ? to_json(contract) : Json(text);
+}
+
 void list_families() {
   for (const Family& family : families())
     print(fmt::format("{:<13} {}\n", family.name, family.doc));
@@ -83,12 +89,13 @@ void generate_one(const Arguments& arguments) {
   json["outputs"] = comma_list(arguments.outputs, "--outputs");
   json["with"] = comma_list(arguments.with, "--with");
   json["without"] = comma_list(arguments.without, "--without");
+  if (!arguments.contract.empty()) json["contract"] = contract_json(arguments.contract);
   const GenerateRequest request = generate_request(json, "generate");
   check_writable(arguments.output);
   GeneratedCase made;
   {
     const Progress progress("generating " + request.op);
-    made = generate(request, threads_of(arguments.threads));
+    made = generate(request, threads_of(arguments.threads), contract_in);
     write(made, arguments.output);
   }
   std::sort(made.tensors.begin(), made.tensors.end(),
@@ -108,6 +115,7 @@ void generate_suite(const Arguments& arguments) {
   SuiteRun run;
   run.tool = PLUMBLINE_VERSION;
   run.threads = threads_of(arguments.threads);
+  run.read_contract = contract_in;
   std::unique_ptr<Progress> progress;
   std::size_t kept_files = 0;
   run.report = [&](const SuiteEntry& entry, bool kept, bool done) {
@@ -175,6 +183,10 @@ void add_generate(CLI::App& app) {
           ->type_name("P"),
       command->add_flag("--grad", arguments->gradient,
                         "every gradient too, with cotangents where there is no loss"),
+      command
+          ->add_option("--contract", arguments->contract,
+                       "bounds of this arithmetic too, as bound.* and bound2.*")
+          ->type_name("NAME|@FILE"),
       command->add_option("--outputs", arguments->outputs, "outputs on request, a,b or all")
           ->type_name("LIST"),
       command->add_option("--with", arguments->with, "optional tensors to write too")

@@ -122,7 +122,8 @@ JudgedElement judge_real(const Value& value, std::size_t i, Pair actual, const S
   e.margin2 = ratio(e.bound2);
   const long double gauge = value.gauge.empty() ? 0 : value.gauge[i];
   const long double scale =
-      std::max({gauge, range, static_cast<long double>(smallest_normal(storage))});
+      std::max({gauge, range, static_cast<long double>(smallest_normal(storage)),
+                static_cast<long double>(storage.faint)});
   if (!(e.bound >= 0) || std::isinf(e.bound)) {
     e.verdict = Verdict::unprovable;
     e.margin = e.margin2 = 0;
@@ -158,6 +159,9 @@ Storage storage_of(const KernelContract& contract, Dtype actual) {
     }
     coarsest = std::max(coarsest, unit);
   }
+  const bool wide = contract.accumulator.format == Format::f64;
+  const FormatShape computed = shape_of(wide ? Format::f64 : Format::f32);
+  storage.faint = std::ldexp(1.0, computed.least_exponent + computed.precision);
   return storage;
 }
 

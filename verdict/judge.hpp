@@ -40,8 +40,9 @@ struct JudgedElement {
   long double off = 0, bound = 0, bound2 = 0;           // |actual − wanted|, tier 1, tier 2
   long double margin = 0, margin2 = 0;                  // off / bound
   long double ulp = 0;                                  // of the output format at |wanted|
-  std::string dominating;  // the largest part of the bound: "storage", "arithmetic", or as terms.hpp finds out
-  std::string why;       // what else is wrong, as "NaN, where a number was expected"
+  std::string
+      dominating;  // the largest part of the bound: "storage", "arithmetic", or as terms.hpp finds out
+  std::string why;  // what else is wrong, as "NaN, where a number was expected"
 };
 
 struct TensorVerdict {
@@ -64,6 +65,7 @@ struct TensorVerdict {
 // The coarser of two formats in every respect: what storing a number may cost.
 struct Storage {
   double unit = 0, least = 0, overflow = std::numeric_limits<double>::infinity();
+  double faint = 0;          // below it intermediates in f32 (f64) may lose all digits to underflow
   double largest = 0;        // what a converter that saturates returns; 0: none does
   Dtype dtype = Dtype::f64;  // whose ulp is told
 };

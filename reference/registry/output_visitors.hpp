@@ -15,6 +15,14 @@ template <class U> constexpr Kind kind_of() {
   return Kind::real;
 }
 
+// The next number of 20 bits: what a bound lost in doubles, and the same bytes from every elementary library.
+inline double rounded_up(double bound) {
+  if (!(bound > 0) || !std::isfinite(bound)) return bound;
+  int exponent = 0;
+  const double fraction = std::frexp(bound, &exponent);
+  return std::ldexp(std::ceil(fraction * (0x1p20 + 0x1p-8)), exponent - 20);
+}
+
 struct OutputLister {
   std::vector<OutputInfo> list;
   template <class U> void operator()(std::string_view name, Array<U>&, std::string_view letters,
@@ -52,8 +60,8 @@ class ValueCollector {
     return x.value();
   }
   template <class U> static void take_bounds(const U& x, Value& value) {
-    value.bound.push_back(x.total());
-    value.bound2.push_back(this_arithmetic()->nearest ? x.likely() : x.total());
+    value.bound.push_back(rounded_up(x.total()));
+    value.bound2.push_back(rounded_up(this_arithmetic()->nearest ? x.likely() : x.total()));
     value.gauge.push_back(x.gauge());
   }
   template <class U> const Array<U>& replaced(std::string_view name, Array<U>& array) const;
