@@ -12,6 +12,9 @@ from ._error import Error
 from ._evaluate import call_of
 
 
+_PLACES = ("every element is wrong", "wrong is all of ", "all that is wrong lies in ")
+
+
 class Element(NamedTuple):
     """One element (one row of a selection) as it was judged."""
 
@@ -78,9 +81,12 @@ class Report:
     def cause(self) -> str:
         """The most telling of them, one line; "" where nothing explains all of it."""
         fits = [hint for hint in self.hints if hint.startswith("what failed fits ")]
-        others = [hint for hint in self.hints if hint not in fits]
-        conventions = [hint for hint in fits if not hint.startswith("what failed fits contract ")]
-        for hints in (conventions, fits, others[1:], others):
+        presets = [hint for hint in fits if hint.startswith("what failed fits preset ")]
+        single = [hint for hint in fits  # one option or one input: less is changed than by a preset
+                  if hint not in presets and not hint.startswith("what failed fits contract ")]
+        places = [hint for hint in self.hints if any(words in hint for words in _PLACES)]
+        patterns = [hint for hint in self.hints if hint not in fits and hint not in places]
+        for hints in (single, presets, patterns, fits, places):
             if hints:
                 return hints[0]
         return next((f"{tensor['tensor']}: {tensor['reason']}" for tensor in self.tensors if tensor.get("reason")), "")
@@ -159,7 +165,7 @@ def check(op: Any, inputs: Optional[Mapping[str, Any]] = None, outputs: Optional
           threads: int = 0) -> Report:
     """Judges a kernel's results by certified bounds of the arithmetic it declares, without a tolerance.
 
-    op        the operation's name; or a Case, and then only outputs and contract are needed
+    op        the operation's name; or a Case: check(case, outputs, contract)
     inputs    what the kernel was given, exactly
     outputs   what it returned: outputs by name, gradients as "grad.<input>". Leave out what you do not have.
     contract  the name of a preset (contracts() lists them), or a dictionary of what differs
@@ -169,8 +175,10 @@ def check(op: Any, inputs: Optional[Mapping[str, Any]] = None, outputs: Optional
     The other arguments are those of evaluate.
     """
     if hasattr(op, "_check"):
-        if inputs is not None and outputs is not None:
-            raise Error.of("inputs", "inputs beside a case", "the case alone: it has them")
+        if inputs is not None and outputs is not None:  # check(case, outputs, contract)
+            if contract is not None:
+                raise Error.of("inputs", "inputs beside a case", "the case alone: it has them")
+            inputs, outputs, contract = None, inputs, outputs
         return op._check(outputs if inputs is None else inputs, contract, strict=strict, worst=worst, hints=hints,
                          threads=threads)
     if outputs is None:

@@ -221,9 +221,9 @@ def _label(request: Mapping[str, Any]) -> str:
 
 
 def _repro(found: Verification, candidate: Candidate, folder: Optional[str]) -> List[str]:
-    """Commands: the case and fn's results lie in files, and the case can be made again from nothing."""
+    """Commands: the case can be made again from nothing, and lies in a file with fn's results beside it."""
     assert found.case is not None
-    lines = ["again:", "  " + generate_command(found.case)]
+    lines = ["made by: " + generate_command(found.case)]
     if found.failure is None or found.failure.report is None:
         return lines
     where = folder or tempfile.mkdtemp(prefix="plumbline-")
@@ -237,7 +237,20 @@ def _repro(found: Verification, candidate: Candidate, folder: Optional[str]) -> 
         with open(contract[1:], "w", encoding="utf-8") as file:
             json.dump(found.contract, file)
     found.failure.report.repro = shlex.join(["plumbline", "check", case_path, actual_path, "--contract", contract])
-    return lines + ["  " + found.failure.report.repro]
+    return lines
+
+
+def _left_out(case: Case) -> List[str]:
+    """Of the inputs that fn does not take, those that would be there otherwise."""
+    request = case.request or {}
+    unwanted = request.get("without", [])
+    try:
+        plain = generate_case({key: value for key, value in request.items() if key != "without"})
+        needed = [name for name in unwanted if name in plain.inputs]
+        shorter = generate_case({**request, "without": needed})
+    except Error:
+        return list(unwanted)
+    return needed if set(shorter.inputs) == set(case.inputs) else list(unwanted)
 
 
 def generate_command(case: Case) -> str:
@@ -255,8 +268,9 @@ def generate_command(case: Case) -> str:
     for key in ("options", "schedule"):
         if request.get(key):
             words += ["--" + key, json.dumps(request[key])]
-    for key in ("outputs", "with", "without"):
+    for key in ("outputs", "with"):
         listed("--" + key, request.get(key, []))
+    listed("--without", _left_out(case))
     if request.get("grad"):
         words.append("--grad")
     return shlex.join([*words, "-o", "case.safetensors"])

@@ -5,7 +5,7 @@ import sys
 
 import plumbline
 
-HEAD = '''# Made by bindings/python/make_stubs.py from the registry; a test compares.
+HEAD = '''# Made by scripts/make_stubs.py from the registry; a test compares.
 from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
 from ._evaluate import Result
@@ -54,7 +54,7 @@ def main():
     if sys.argv[1:2] == ["--check"]:
         with open(path, encoding="utf-8") as file:
             if file.read() != text:
-                print(f"{path} is not what the registry says; run bindings/python/make_stubs.py {path}")
+                print(f"{path} is not what the registry says; run scripts/make_stubs.py {path}")
                 return 1
         return 0
     with open(path, "w", encoding="utf-8") as file:
