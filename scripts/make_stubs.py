@@ -38,7 +38,7 @@ def stub(op):
     options = f"Optional[{camel(op.name)}Options]" if op.options else "None"
     arguments = [f"{name}: Array" for name in required] + [f"{name}: Optional[Array] = ..." for name in optional] + ["*"]
     arguments += [f"options: {options} = ...", "precision: Literal['f32', 'f64', 'f192', 'mp50', 'mp100'] = ...",
-                  "grad: bool = ...", "schedule: Optional[Mapping[str, Any]] = ...", "outputs: Sequence[str] = ...",
+                  "grad: bool = ...", "schedule: Optional[Mapping[str, Any]] = ...", "requested: Sequence[str] = ...",
                   "given: Optional[Mapping[str, Array]] = ...", "cot: Optional[Mapping[str, Array]] = ...",
                   "contract: Union[None, str, Mapping[str, Any]] = ...", "threads: int = ...",
                   "more: Optional[Mapping[str, Array]] = ..."]

@@ -55,6 +55,9 @@ class Operations(Mapping[str, Operation]):
     def __getitem__(self, name: str) -> Operation:
         return operation(name)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._summaries
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._summaries)
 

@@ -14,7 +14,7 @@ from ._evaluate import Result, evaluate
 
 _SETTINGS = {  # beside the tensors of an operation
     "options": (Optional[Mapping[str, Any]], None), "precision": (str, "f192"), "grad": (bool, False),
-    "schedule": (Optional[Mapping[str, Any]], None), "outputs": (Sequence[str], ()),
+    "schedule": (Optional[Mapping[str, Any]], None), "requested": (Sequence[str], ()),
     "given": (Optional[Mapping[str, Any]], None), "cot": (Optional[Mapping[str, Any]], None), "contract": (Any, None),
     "threads": (int, 0), "more": (Optional[Mapping[str, Any]], None),
 }
@@ -38,6 +38,8 @@ def _function(name: str) -> Callable[..., Result]:
     def function(*arguments: Any, **keywords: Any) -> Result:
         bound = function.__signature__.bind(*arguments, **keywords).arguments  # type: ignore[attr-defined]
         settings = {key: bound[key] for key in _SETTINGS if key in bound and key != "more"}
+        if "requested" in settings:
+            settings["outputs"] = settings.pop("requested")
         inputs = {names[key]: value for key, value in bound.items() if key in names and value is not None}
         inputs.update(bound.get("more") or {})
         return evaluate(name, inputs, **settings)
@@ -53,5 +55,6 @@ def _function(name: str) -> Callable[..., Result]:
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__
     function.__doc__ = (described.__doc__ or "") + (
-        "\nThe other arguments are those of plumbline.evaluate; `more` holds companions of inputs, as \"x.lo\".\n")
+        "\nThe other arguments are those of plumbline.evaluate, `requested` its outputs; `more` holds companions of "
+        "inputs, as \"x.lo\".\n")
     return function
