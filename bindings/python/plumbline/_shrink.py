@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, Iterator, Optional
+from typing import Any, Callable, Collection, Dict, Iterator, Optional
 
 from ._case import Case, generate_case
 from ._describe import operation
@@ -25,13 +25,13 @@ def sizes_of(case: Case) -> Dict[str, int]:
     return sizes
 
 
-def shrunk(case: Case, fails: Callable[[Case], bool]) -> Case:
-    """The smallest case found whose request `fails`. Letters shrink one at a time, the others staying as they are where
-    they can; sizes that do not go together are refused by generate, and passed over."""
+def shrunk(case: Case, fails: Callable[[Case], bool], fixed: Collection[str] = ()) -> Case:
+    """The smallest case found whose request `fails`. Letters shrink one at a time, but those that are fixed; sizes that
+    do not go together are refused by generate, and passed over."""
     smallest, attempts, progress = case, 0, True
     while progress:
         progress = False
-        for request in simpler(smallest):
+        for request in simpler(smallest, fixed):
             if attempts >= MOST_ATTEMPTS:
                 return smallest
             attempts += 1
@@ -49,14 +49,14 @@ def attempt(request: Dict[str, Any]) -> Optional[Case]:
         return None
 
 
-def simpler(case: Case) -> Iterator[Dict[str, Any]]:
+def simpler(case: Case, fixed: Collection[str]) -> Iterator[Dict[str, Any]]:
     assert case.request is not None
     request = case.request
     before = total(case)
     dims = request.get("dims", {})
     for letter, size in sorted(sizes_of(case).items(), key=lambda item: -item[1]):
         for target in sorted({1, size // 2, size - 1}):
-            if not 1 <= target < size:
+            if letter in fixed or not 1 <= target < size:
                 continue
             # Alone, and with keys and rows following one another.
             alone = {**request, "dims": {**dims, letter: target}}

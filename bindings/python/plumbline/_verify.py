@@ -27,12 +27,11 @@ class Judged(NamedTuple):
     raised: str = ""
 
     @property
-    def ok(self) -> bool:
-        return self.report is not None and self.report.ok
-
-    @property
     def verdict(self) -> str:
         return "FAIL" if self.report is None else self.report.verdict
+
+    def fails(self, strict: bool) -> bool:
+        return self.verdict == "FAIL" or (strict and self.verdict != "PASS")
 
 
 class Verification:
@@ -48,7 +47,8 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        return self.failure is None
+        """Nothing failed, and something was proven: cases that are UNPROVABLE say nothing of the function."""
+        return self.failure is None and any(each.verdict in ("PASS", "SUSPECT") for each in self.cases)
 
     @property
     def report(self) -> Optional[Report]:
@@ -56,15 +56,19 @@ class Verification:
 
     @property
     def verdict(self) -> str:
-        order = ["PASS", "SUSPECT", "UNPROVABLE", "FAIL"]
-        return max((each.verdict for each in self.cases), key=order.index, default="PASS")
+        """The worst of the cases; UNPROVABLE only where nothing else was said."""
+        order = ["UNPROVABLE", "PASS", "SUSPECT", "FAIL"]
+        return max((each.verdict for each in self.cases), key=order.index, default="UNPROVABLE")
 
     def __str__(self) -> str:
-        lines = [f"{self.verdict}: {self.op}, {sum(each.ok for each in self.cases)} of {len(self.cases)} cases pass"]
+        counts = {verdict: sum(each.verdict == verdict for each in self.cases)
+                  for verdict in ("PASS", "SUSPECT", "UNPROVABLE", "FAIL")}
+        lines = [f"{self.verdict}: {self.op}, {len(self.cases)} cases: "
+                 + ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)]
         for each in self.cases:
             worst = "" if each.report is None else f"margin {max(float(t['margin']) for t in each.report.tensors):.3g}"
             sizes = ",".join(f"{letter}={size}" for letter, size in each.request.get("dims", {}).items())
-            lines.append(f"  {each.verdict:<10} {each.request.get('family', 'gaussian'):<13} {sizes:<18} "
+            lines.append(f"  {each.verdict:<10} {each.request.get('family', 'gaussian'):<13} {sizes:<24} "
                          f"{worst}{each.raised}")
         lines += [f"  left out   {family}: {why}" for family, why in self.skipped.items()]
         if self.failure is not None:
@@ -141,6 +145,16 @@ class Candidate:
         values = returned if isinstance(returned, (tuple, list)) else [returned]
         return dict(zip(self.results, values))
 
+    def drop_cotangents(self, case: Case, returned: Mapping[str, Any]) -> bool:
+        """Cotangents of outputs that fn does not return are 0: nobody could have given it any."""
+        names = {name[4:] if name.startswith("out.") else name for name in returned}
+        absent = [name for name in case.cot if name not in names]
+        if not absent or len(absent) == len(case.cot):
+            return False
+        for name in [*("cot." + name for name in absent), *("grad." + name for name in case.gradients)]:
+            del case.tensors[name]  # goldens of gradients were made with them
+        return True
+
     def converted(self, tensor: Tensor) -> Any:
         if self.arrays == "numpy":
             return tensor.numpy()
@@ -154,7 +168,8 @@ def verify(fn: Callable[..., Any], op: str, suite: Union[str, Sequence[Any]] = "
     """Runs a function on the cases of a suite and judges what it returns; a failure is shrunk to a small case.
 
     fn        called with arrays by the names of the operation's inputs that it has parameters for; optional inputs it has
-              none for are left out of the cases. `options` and `cotangents` are passed to parameters of these names.
+              none for are left out of the cases. `options` and `cotangents` are passed to parameters of these names;
+              cotangents of outputs that it does not return are 0.
               It returns a dictionary (outputs by name, "grad.<input>"), or the outputs in the operation's order.
     suite     "default", "quick", families by name, requests as for generate, or the path of a suite
     contract  the arithmetic it declares
@@ -165,6 +180,8 @@ def verify(fn: Callable[..., Any], op: str, suite: Union[str, Sequence[Any]] = "
     arrays    what fn gets: "numpy" (bf16 as float32, exactly), "torch", "jax", "ml_dtypes"
     outputs   on request, where fn returns such
     folder    where a failing case and fn's results are put; a fresh one in the temporary folder by default
+
+    strict    anything but PASS fails; else FAIL alone does. UNPROVABLE says nothing of fn: bounds too wide for such numbers.
 
     Prints a failure, with commands that show it again, unless quiet. assert_passes(verify(...)) is a test.
     """
@@ -179,6 +196,8 @@ def verify(fn: Callable[..., Any], op: str, suite: Union[str, Sequence[Any]] = "
     def judged(case: Case, hints: bool) -> Judged:
         try:
             returned = candidate(case)
+            if candidate.drop_cotangents(case, returned):
+                returned = candidate(case)
         except Exception as error:  # a kernel that raises is a kernel that fails
             return Judged(case.request or {}, None, f"raised {type(error).__name__}: {error}")
         return Judged(case.request or {}, case.check(returned, contract, strict=strict, hints=hints, threads=threads))
@@ -198,16 +217,17 @@ def verify(fn: Callable[..., Any], op: str, suite: Union[str, Sequence[Any]] = "
             found.skipped[_label(request)] = "fn has no parameter " + ", ".join(foreign)
             continue
         found.cases.append(judged(case, hints=False))
-        if first is None and not found.cases[-1].ok:
+        if first is None and found.cases[-1].fails(strict):
             first = case
     if not found.cases:
         raise refusal or Error.of("suite", "no case that fn can be given", "at least one")
     if first is not None:
         raises = judged(first, False).report is None
+
         def fails(case: Case) -> bool:
             again = judged(case, False)
-            return not again.ok and (again.report is None) == raises
-        found.case = shrunk(first, fails)
+            return again.fails(strict) and (again.report is None) == raises
+        found.case = shrunk(first, fails, fixed=dims or ())
         found.failure = judged(found.case, hints=True)
         found.repro = _repro(found, candidate, folder)
         if not quiet:
