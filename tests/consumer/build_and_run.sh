@@ -2,7 +2,7 @@
 # Builds tests/consumer against plumbline and runs it on a case; the last line printed is its loss.
 #   build_and_run.sh pkg-config SOURCE BUILD CASE   installs BUILD into a scratch folder and finds it there
 #   build_and_run.sh cmake SOURCE BUILD CASE        the same by find_package, the C program too
-#   build_and_run.sh c SOURCE BUILD CASE            the C program, with a C compiler and pkg-config alone
+#   build_and_run.sh c SOURCE BUILD CASE            the C program and that of docs/c.md, with a C compiler and pkg-config alone
 #   build_and_run.sh subproject SOURCE BUILD CASE   takes SOURCE in as a Meson subproject
 set -euo pipefail
 how=$1 source=$2 build=$3 a_case=$4
@@ -39,7 +39,14 @@ case $how in
     # shellcheck disable=SC2046
     quietly "${CC:-cc}" -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic -Werror "$scratch/c_program.c" \
       -o "$scratch/c_program" $(pkg-config --cflags --libs plumbline-c) -lm -pthread
-    exec "$scratch/c_program" "$scratch/c_program.safetensors"
+    "$scratch/c_program" "$scratch/c_program.safetensors"
+    # The program that docs/c.md shows.
+    sed -n '/^```c$/,/^```$/p' "$source/docs/c.md" | sed '/^```/d' >"$scratch/shown.c"
+    # shellcheck disable=SC2046
+    quietly "${CC:-cc}" -std=c11 "$scratch/shown.c" -o "$scratch/shown" $(pkg-config --cflags --libs plumbline-c)
+    "$scratch/shown" | tee "$scratch/printed"
+    grep -qx FAIL "$scratch/printed"
+    exit
     ;;
   subproject)
     mkdir "$scratch/subprojects"
