@@ -4,7 +4,7 @@
 #   package     pytest on tests/python, then the guide
 #   torch, jax  the example that judges this framework's attention; 77, which is "skipped", where PyPI has none for us
 set -euo pipefail
-what=$1 build=$2 program=$3 source=$4
+what=$1 build=$2 program=$(realpath "$3") source=$4
 environment=$build/venv-$what
 case $what in
   package) packages=(numpy mpmath ml_dtypes hypothesis pytest) ;;
@@ -32,11 +32,11 @@ fi
 purelib=$("$environment/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 printf '%s\n' "$build/bindings/python" >"$purelib/plumbline_build.pth"
 unset PYTHONPATH
-export PLUMBLINE_PROGRAM=$program
+export PLUMBLINE_PROGRAM=$program PATH=$environment/bin:$PATH
 
 if [[ $what == package ]]; then
-  # Under pytest's own temporary folder nothing of the source is written to.
   "$environment/bin/python" -m pytest -q -p no:cacheprovider "$source/tests/python"
   exec "$environment/bin/python" "$source/tests/guide_test.py" "$source/docs/five-minutes.md" "$source/docs/python.md"
 fi
+"$environment/bin/python" "$source/tests/python/arrays_of_$what.py"
 exec "$environment/bin/python" "$source/examples/judge_$what.py"

@@ -13,12 +13,20 @@ unset PYTHONPATH PLUMBLINE_PROGRAM
 export PATH=$environment/bin:$PATH
 python -m compileall -q "$environment"/lib/python*/site-packages/plumbline
 python tests/guide_test.py docs/five-minutes.md docs/python.md
-# Importing is fast enough to sit in every test.
+# Fast enough to sit in every test; for people to look at.
 python - <<'PYTHON'
 import subprocess, sys, time
 def seconds(code):
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True)
     return time.perf_counter() - start
+def call():
+    import numpy, plumbline
+    x = numpy.ones((2, 8), numpy.float32)
+    start = time.perf_counter()
+    for _ in range(1000):
+        plumbline.evaluate("rms_norm", {"x": x}, threads=1)
+    return time.perf_counter() - start
+print("a small evaluation: %.3f ms" % call())
 print("importing: %.3f s" % min(seconds("import plumbline") - seconds("pass") for _ in range(5)))
 PYTHON

@@ -82,9 +82,7 @@ class Tensor:
 def tensor(values: Any, dtype: Optional[str] = None) -> Tensor:
     """Values as a Tensor; with a dtype ("BF16", "F32", ...) rounded to it, to nearest, ties to even."""
     if dtype is None:
-        _, array, named = entry("values", values)
-        array = np.asarray(array)
-        return Tensor(array, named or _name_of(array))
+        return held(*entry("values", values))
     numbers = np.asarray(values.numpy() if isinstance(values, Tensor) else _as_numpy(values))
     if dtype in PLAIN_TYPES:
         return Tensor(numbers.astype(PLAIN_TYPES[dtype]), dtype)
@@ -138,6 +136,18 @@ def entries(place: str, arrays: Optional[Mapping[str, Any]]) -> list:
     return [entry(name if name.startswith(prefix) else prefix + name, array) for name, array in arrays.items()]
 
 
+def held(name: str, array: Any, dtype: Optional[str]) -> Tensor:
+    """An entry as a Tensor that keeps the array, where it lies if numpy can see it there."""
+    if not isinstance(array, np.ndarray):
+        array = np.from_dlpack(array) if hasattr(array, "__dlpack__") else np.asarray(array)
+    if dtype is not None:
+        return Tensor(array.view(CODES[dtype]) if dtype in CODES else array, dtype)
+    for known, kind in PLAIN_TYPES.items():
+        if array.dtype == kind:
+            return Tensor(array, known)
+    raise Error.of(name, f"dtype {array.dtype}", "one of " + ", ".join([*PLAIN_TYPES, *CODES]))
+
+
 def _torch_entry(name: str, value: Any) -> Tuple[str, Any, Optional[str]]:
     import torch
 
@@ -153,17 +163,8 @@ def _torch_entry(name: str, value: Any) -> Tuple[str, Any, Optional[str]]:
 
 
 def _as_numpy(value: Any) -> np.ndarray:
-    _, array, code = entry("values", value)
-    if code is None:
-        return np.asarray(array)
-    return Tensor(np.asarray(array).view(CODES[code]), code).numpy()
-
-
-def _name_of(array: np.ndarray) -> str:
-    for name, kind in PLAIN_TYPES.items():
-        if array.dtype == kind:
-            return name
-    raise Error.of("values", f"dtype {array.dtype}", "one of " + ", ".join([*PLAIN_TYPES, *CODES]))
+    name, array, code = entry("values", value)
+    return np.asarray(array) if code is None else held(name, array, code).numpy()
 
 
 def _to_bf16(numbers: np.ndarray) -> np.ndarray:

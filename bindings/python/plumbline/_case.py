@@ -7,12 +7,11 @@ import os
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from . import _plumbline
-from ._arrays import Tensor, entries, entry, tensor
+from ._arrays import Tensor, entries, entry, held
 from ._describe import text
 from ._error import Error
 from ._evaluate import Result, call_of
 from ._report import Report, results
-from . import _plumbline as _library
 
 PLACES = ("in", "given", "cot", "peer", "out", "grad", "bound", "bound2")
 
@@ -27,8 +26,7 @@ class Case:
                  requested: Sequence[str] = ()):
         self.tensors: Dict[str, Tensor] = {}
         for name, array, dtype in entries("in", inputs) + entries("given", given) + entries("cot", cot):
-            self.tensors[name] = Tensor(array, dtype) if dtype and hasattr(array, "view") and isinstance(
-                array, _ndarray()) else tensor(array if dtype is None else Tensor(_codes(array, dtype), dtype))
+            self.tensors[name] = held(name, array, dtype)
         self.metadata: Dict[str, Any] = {
             "schema": 1, "op": op, "options": dict(options or {}), "schedule": dict(schedule or {}),
             "outputs": list(requested)}
@@ -73,7 +71,7 @@ class Case:
     def save(self, path: "os.PathLike[str] | str") -> None:
         """The same case gives the same bytes; the file appears whole or not at all."""
         metadata = {**self.foreign, "plumbline": json.dumps(self.metadata, sort_keys=True, separators=(",", ":"))}
-        _library.save(os.fspath(path), [(name, each.raw, each.dtype) for name, each in self.tensors.items()], metadata)
+        _plumbline.save(os.fspath(path), [(name, each.raw, each.dtype) for name, each in self.tensors.items()], metadata)
 
     def __repr__(self) -> str:
         lines = [f"case of {self.op}" + (f" {json.dumps(self.options)}" if self.options else "")]
@@ -89,7 +87,7 @@ class Case:
                   threads: int = 0) -> Result:
         names = [outputs] if isinstance(outputs, str) else list(outputs)
         tensors = self._problem() + entries("given", given) + entries("cot", cot)
-        return Result(*_library.evaluate(call_of(
+        return Result(*_plumbline.evaluate(call_of(
             self.op, tensors, self.options, precision=precision or self.metadata.get("precision", "f192"),
             contract=contract, grad=grad, schedule=self.schedule if schedule is None else schedule,
             outputs=names or self.requested, threads=threads)))
@@ -101,22 +99,7 @@ class Case:
         declared = contract if contract is not None else self.metadata.get("contract")
         call = call_of(self.op, self._problem() + results(outputs), self.options, contract=declared,
                        schedule=self.schedule, outputs=self.requested, threads=threads)
-        return Report(_library.check(call, worst, hints), declared, strict)
-
-
-def _ndarray() -> type:
-    import numpy
-
-    return numpy.ndarray
-
-
-def _codes(array: Any, dtype: str) -> Any:
-    import numpy
-
-    from ._arrays import CODES
-
-    codes = numpy.asarray(array)
-    return codes.view(CODES[dtype]) if dtype in CODES else codes
+        return Report(_plumbline.check(call, worst, hints), declared, strict)
 
 
 def _case_of(tensors: list, metadata: Dict[str, str]) -> Case:
@@ -130,7 +113,7 @@ def _case_of(tensors: list, metadata: Dict[str, str]) -> Case:
 
 def load(path: "os.PathLike[str] | str") -> Case:
     """The case in a safetensors file, its tensors mapped into memory and not copied."""
-    return _case_of(*_library.load(os.fspath(path)))
+    return _case_of(*_plumbline.load(os.fspath(path)))
 
 
 def save(path: "os.PathLike[str] | str", what: Any) -> None:
@@ -140,7 +123,7 @@ def save(path: "os.PathLike[str] | str", what: Any) -> None:
         return
     tensors = [entry(name if name.partition(".")[0] in PLACES else "out." + name, array)
                for name, array in what.items()]
-    _library.save(os.fspath(path), tensors, {})
+    _plumbline.save(os.fspath(path), tensors, {})
 
 
 def generate(op: str, dims: Optional[Mapping[str, int]] = None, family: str = "gaussian", seed: int = 0, *,
