@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds tests/consumer against plumbline and runs it on a case; the last line printed is its loss.
+# Builds tests/consumer, C++ and C, against plumbline and runs it on a case; the last line printed is its loss.
 #   build_and_run.sh pkg-config SOURCE BUILD CASE   installs BUILD into a scratch folder and finds it there
-#   build_and_run.sh cmake SOURCE BUILD CASE        the same by find_package, the C program too
+#   build_and_run.sh cmake SOURCE BUILD CASE        the same by find_package
 #   build_and_run.sh c SOURCE BUILD CASE            the C program and that of docs/c.md, with a C compiler and pkg-config alone
 #   build_and_run.sh subproject SOURCE BUILD CASE   takes SOURCE in as a Meson subproject
 set -euo pipefail
@@ -32,7 +32,6 @@ case $how in
     quietly cmake -S "$scratch" -B "$scratch/out" -DCMAKE_PREFIX_PATH="$(dirname "$(dirname "$libdir")")" \
       -Dplumbline_DIR="$libdir/cmake/plumbline"
     quietly cmake --build "$scratch/out"
-    "$scratch/out/c_program" "$scratch/c_program.safetensors"
     ;;
   c)
     install_here
@@ -57,4 +56,5 @@ case $how in
     quietly ninja -C "$scratch/out"
     ;;
 esac
+"$scratch/out/c_program" "$scratch/c_program.safetensors"
 "$scratch/out/consumer" "$a_case"
