@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import json
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional
 
 from . import _plumbline
 from ._arrays import entries, entry
@@ -15,7 +16,8 @@ from ._evaluate import call_of
 _PLACES = ("every element is wrong", "wrong is all of ", "all that is wrong lies in ")
 
 
-class Element(NamedTuple):
+@dataclass(frozen=True)
+class Element:
     """One element (one row of a selection) as it was judged."""
 
     tensor: str

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from hypothesis import reject
 from hypothesis import strategies as st
@@ -31,7 +31,8 @@ def cases(draw: Any, op: str, *, options: Optional[Mapping[str, Any]] = None,
     """Cases of an operation, with goldens. dims: a size, or (smallest, largest), by letter; other letters are small, or
     the generator's. Sizes and families that do not go together are rejected."""
     letters = {letter for info in operation(op).inputs if info["required"] for letter in info["shape"].split()}
-    ranges = {letter: limits for letter, limits in SIZES.items() if letter in letters}
+    ranges: Dict[str, Union[int, Tuple[int, int]]] = {
+        letter: limits for letter, limits in SIZES.items() if letter in letters}
     ranges.update(dims or {})
     sizes = {letter: limits if isinstance(limits, int) else draw(st.integers(*limits), label=letter)
              for letter, limits in ranges.items()}
