@@ -11,6 +11,7 @@
 #include "tools/arguments.hpp"
 #include "tools/commands.hpp"
 #include "tools/progress.hpp"
+#include "verdict/bounds.hpp"
 #include "verdict/contract.hpp"
 
 namespace plumbline {
@@ -58,21 +59,6 @@ void print_work(const char* direction, const Work& work) {
                   "rows fetched, peak {} bytes in a row\n",
                   direction, work.evaluations, work.score_evaluations, work.normaliser_evaluations,
                   work.rows_fetched, work.peak_bytes));
-}
-
-// The values stay those of the precision asked for; the bounds come from an evaluation of their own.
-void add_bounds(const Operation& operation, const Problem& problem, Evaluation how,
-                const KernelContract& contract, Result& result) {
-  how.contract = &contract;
-  Result bounded = operation.evaluate(problem, how);
-  const auto take = [](std::vector<Value>& values, std::vector<Value>& from) {
-    for (std::size_t i = 0; i < values.size() && i < from.size(); ++i) {
-      values[i].bound = std::move(from[i].bound);
-      values[i].bound2 = std::move(from[i].bound2);
-    }
-  };
-  take(result.outputs, bounded.outputs);
-  take(result.gradients, bounded.gradients);
 }
 
 void run(const Arguments& arguments) {

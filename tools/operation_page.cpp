@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "reference/registry/description.hpp"
 #include "tools/text_table.hpp"
 
 namespace plumbline {
@@ -12,15 +13,6 @@ struct Section {
   std::string title, note;
   TextTable table;
 };
-
-std::string name_of(Kind kind) {
-  switch (kind) {
-    case Kind::real: return "real";
-    case Kind::integer: return "integer";
-    case Kind::boolean: return "boolean";
-  }
-  return {};
-}
 
 std::string shape_of(const std::string& letters) {
   return letters.empty() ? "scalar" : "[" + letters + "]";
@@ -44,9 +36,9 @@ Section tensors(const std::string& title, const std::string& note,
                 const std::vector<TensorInfo>& infos) {
   Section section{title, note, {{"name", "shape", "kind", "needed", "gradient", "meaning"}, {}}};
   for (const TensorInfo& info : infos) {
-    section.table.rows.push_back({info.name, shape_of(info.letters), name_of(info.kind),
-                                  info.required ? "required" : "", info.differentiable ? "yes" : "",
-                                  info.doc});
+    section.table.rows.push_back({info.name, shape_of(info.letters),
+                                  std::string(name_of(info.kind)), info.required ? "required" : "",
+                                  info.differentiable ? "yes" : "", info.doc});
   }
   return section;
 }
@@ -57,7 +49,7 @@ Section outputs(const std::vector<OutputInfo>& infos) {
                   {{"name", "shape", "kind", "meaning"}, {}}};
   for (const OutputInfo& info : infos) {
     section.table.rows.push_back({info.name + (info.on_request ? "°" : ""), shape_of(info.letters),
-                                  name_of(info.kind), info.doc});
+                                  std::string(name_of(info.kind)), info.doc});
   }
   return section;
 }
@@ -171,31 +163,6 @@ std::string with_wrapped_prose(const TextTable& table) {
   return text;
 }
 
-Json to_json(const std::vector<TensorInfo>& infos) {
-  Json list = Json::array();
-  for (const TensorInfo& info : infos) {
-    list.push_back({{"name", info.name},
-                    {"shape", info.letters},
-                    {"kind", name_of(info.kind)},
-                    {"required", info.required},
-                    {"differentiable", info.differentiable},
-                    {"doc", info.doc}});
-  }
-  return list;
-}
-
-Json to_json(const std::vector<OptionInfo>& infos) {
-  Json list = Json::array();
-  for (const OptionInfo& info : infos) {
-    Json option = {
-        {"name", info.name}, {"type", info.type}, {"default", info.fallback}, {"doc", info.doc}};
-    if (!info.choices.empty()) option["choices"] = info.choices;
-    if (!info.inner.empty()) option["options"] = to_json(info.inner);
-    list.push_back(std::move(option));
-  }
-  return list;
-}
-
 }  // namespace
 
 std::string page_text(const Operation& operation) {
@@ -226,30 +193,6 @@ std::string page_markdown(const Operation& operation) {
     if (!section.table.rows.empty()) page += as_markdown(section.table);
   }
   return page;
-}
-
-Json page_json(const Operation& operation) {
-  Json json = {{"name", operation.name},
-               {"summary", operation.summary},
-               {"formula", operation.formula},
-               {"inputs", to_json(operation.inputs)},
-               {"given", to_json(operation.given)},
-               {"cotangents", to_json(operation.cotangents)},
-               {"options", to_json(operation.options)},
-               {"schedule", operation.honours},
-               {"outputs", Json::array()},
-               {"presets", Json::array()}};
-  for (const OutputInfo& info : operation.outputs) {
-    json["outputs"].push_back({{"name", info.name},
-                               {"shape", info.letters},
-                               {"kind", name_of(info.kind)},
-                               {"on_request", info.on_request},
-                               {"doc", info.doc}});
-  }
-  for (const PresetInfo& info : operation.presets) {
-    json["presets"].push_back({{"name", info.name}, {"doc", info.doc}, {"options", info.options}});
-  }
-  return json;
 }
 
 }  // namespace plumbline

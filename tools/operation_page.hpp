@@ -1,6 +1,5 @@
-// tools/operation_page.hpp: an operation as a page of documentation, as markdown and as JSON.
+// tools/operation_page.hpp: an operation as a page of documentation, as text and as markdown.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "reference/registry/operation.hpp"
@@ -9,6 +8,5 @@ namespace plumbline {
 
 std::string page_text(const Operation& operation);
 std::string page_markdown(const Operation& operation);
-nlohmann::json page_json(const Operation& operation);
 
 }  // namespace plumbline

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "reference/error.hpp"
-#include "reference/registry/operation.hpp"
+#include "reference/registry/description.hpp"
 #include "tools/commands.hpp"
 #include "tools/operation_page.hpp"
 #include "tools/text_table.hpp"
@@ -34,7 +34,7 @@ void list(const Arguments& arguments) {
 void show(const Arguments& arguments) {
   const Operation& operation = plumbline::operation(arguments.name);
   if (arguments.json) {
-    print_json(page_json(operation));
+    print_json(description_of(operation));
   } else if (arguments.names) {
     print(operation.name + "\n");
   } else {

@@ -7,20 +7,29 @@
 #include <vector>
 
 #include "reference/numeric/contract.hpp"
+#include "reference/operation/stop.hpp"
 
 namespace plumbline {
+
+const std::atomic<bool>*& this_stop() {
+  thread_local const std::atomic<bool>* stop = nullptr;
+  return stop;
+}
 
 void for_each_row(const Run& run, std::int64_t count, const std::function<void(std::int64_t)>& f) {
   std::mutex guard;
   std::atomic<std::int64_t> next{0}, failed{count};
   std::exception_ptr error;
   const Arithmetic* const arithmetic = this_arithmetic();
+  const std::atomic<bool>* const stop = this_stop();
   const auto work = [&](bool own_thread) {
     this_arithmetic() = arithmetic;
+    this_stop() = stop;
     Work outer = this_work();
     this_work() = Work{};
     for (std::int64_t row = next++; row < count && row < failed; row = next++) {
       try {
+        if (stop != nullptr && *stop) throw Stopped();
         f(row);
       } catch (...) {
         const std::lock_guard lock(guard);
