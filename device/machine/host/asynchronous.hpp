@@ -1,5 +1,7 @@
 // device/machine/host/asynchronous.hpp: what sm_90 adds. Barriers, bulk copies, warpgroup products.
 #pragma once
+#include <exception>
+
 #include "device/machine/host/operations.hpp"
 
 namespace plumbline::device::host {
@@ -56,13 +58,16 @@ template <class To, class From> void copy_bulk(Ref<To>&& to, Ref<From>&& from, i
 // A matrix and how TMA cuts it: boxes of box_rows x 64 elements, swizzled by 128 bytes.
 struct TensorMap {
   char* data = nullptr;
-  Region* region = nullptr;
   std::int64_t rows = 0, columns = 0, stride = 0;  // in elements of two bytes
   int box_rows = 0;
 
   // 16 bytes from (row, column) on, or nothing outside the matrix.
   char* chunk(std::int64_t row, std::int64_t column) const;
   void check(int box, const char* what, int column, const void* tile, Where at) const;
+  Region& region() const;  // the buffer it lies in; launches copy their arguments, as for a View
+
+ private:
+  mutable Region* region_ = nullptr;
 };
 TensorMap make_tensor_map(char* data, std::int64_t rows, std::int64_t columns, std::int64_t stride,
                           int box_rows);
@@ -82,8 +87,8 @@ template <class T, int R, int C> void copy_tile(Tile<T, R, C, Swizzle128>& to,
   std::vector<Machine::Piece> pieces;
   for (int r = 0; r < R; ++r)
     for (int c = 0; c < C; c += 8)
-      pieces.push_back(
-          {from.region, from.chunk(row + r, column + c), to.data + Swizzle128::offset<R, C>(r, c)});
+      pieces.push_back({&from.region(), from.chunk(row + r, column + c),
+                        to.data + Swizzle128::offset<R, C>(r, c)});
   Machine::current().copy_bulk(std::move(pieces), &barrier, at);
 }
 template <class T, int R, int C> void store_tile(const TensorMap& to, int row, int column,
@@ -94,7 +99,7 @@ template <class T, int R, int C> void store_tile(const TensorMap& to, int row, i
   for (int r = 0; r < R; ++r)
     for (int c = 0; c < C; c += 8)
       if (char* const chunk = to.chunk(row + r, column + c))
-        pieces.push_back({to.region, from.data + Swizzle128::offset<R, C>(r, c), chunk});
+        pieces.push_back({&to.region(), from.data + Swizzle128::offset<R, C>(r, c), chunk});
   Machine::current().store_bulk(std::move(pieces), at);
 }
 inline void commit_stores(Where at = Where::here()) {
@@ -124,13 +129,17 @@ template <int N> class Accumulator : public AccumulatorState {
   Accumulator(const Accumulator&) = delete;
   Accumulator& operator=(const Accumulator&) = delete;
   ~Accumulator() {
-    if (in_flight) Machine::current().give_up("ACCUMULATOR given up in flight");
+    if (in_flight && !std::uncaught_exceptions())
+      Machine::current().give_up("ACCUMULATOR given up in flight by thread " +
+                                 std::to_string(thread()));
   }
-  float& operator[](int i) {
+  float& operator[](Index i) {
+    check_index("an accumulator", 0, i, N / 2);
     if (in_flight)
-      throw Crime("ACCUMULATOR used before wgmma_wait by thread " + std::to_string(thread()));
+      throw Crime("ACCUMULATOR used before wgmma_wait by thread " + std::to_string(thread()) +
+                  " at " + text(i.at));
     written = next_register_tick();
-    return x_[i];
+    return x_[i.value];
   }
   float* registers() { return x_; }
 

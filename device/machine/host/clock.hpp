@@ -50,13 +50,15 @@ struct Clock {
   Epoch now() const { return {own, id}; }
   bool knows(Epoch e) const {
     if (e.actor == id) return true;  // program order
-    const std::uint32_t known = seen->at[e.actor];
-    return (e.actor == id + threads ? std::max(copies, known) : known) >= e.clock;
+    std::uint32_t known = seen->at[e.actor];
+    if (e.actor == id + threads) known = std::max(copies, known);
+    return known >= e.clock;
   }
   bool knows_fenced(Epoch e) const {
-    if (e.actor == id) return own_fenced >= e.clock;
-    const std::uint32_t known = fenced->at[e.actor];
-    return (e.actor == id + threads ? std::max(copies_fenced, known) : known) >= e.clock;
+    std::uint32_t known = fenced->at[e.actor];  // the fence may be another thread's, on the way
+    if (e.actor == id) known = std::max(own_fenced, known);
+    if (e.actor == id + threads) known = std::max(copies_fenced, known);
+    return known >= e.clock;
   }
 };
 

@@ -40,6 +40,7 @@ void Machine::copy_async16(Region& to, void* p, Region& from, const void* q, boo
   else
     perform(copy);
   self.copies.push_back(copy);
+  self.last_copy = copy.tick;
 }
 
 void Machine::land_copies(Thread& thread, std::uint32_t through) {

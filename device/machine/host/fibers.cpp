@@ -38,16 +38,31 @@ void leaving(Thread*, const Thread*) {}
 void entered(Thread*, Thread*) {}
 #endif
 
-// Remembers where the stack lies, which only AddressSanitizer asks for.
-struct Stack : context::protected_fixedsize_stack {
-  using Base = context::protected_fixedsize_stack;
-  Stack(std::size_t bytes, Thread* of) : Base(bytes), thread(of) {}
-  context::stack_context allocate() {
-    const auto made = Base::allocate();
-    thread->stack_bottom = static_cast<char*>(made.sp) - made.size;
-    thread->stack_size = made.size;
-    return made;
+// Stacks end in a guard page, which makes them dear; the next machine of this OS thread takes them.
+struct Stacks {
+  ~Stacks() {
+    for (context::stack_context& stack : idle) allocator.deallocate(stack);
   }
+  context::protected_fixedsize_stack allocator{stack_bytes};
+  std::vector<context::stack_context> idle;
+};
+thread_local Stacks stacks;
+
+struct Stack {
+  context::stack_context allocate() const {
+    context::stack_context stack;
+    if (stacks.idle.empty()) {
+      stack = stacks.allocator.allocate();
+    } else {
+      stack = stacks.idle.back();
+      stacks.idle.pop_back();
+    }
+    thread->stack_bottom = static_cast<char*>(stack.sp) - stack.size;  // for AddressSanitizer
+    thread->stack_size = stack.size;
+    return stack;
+  }
+  void deallocate(context::stack_context& stack) const noexcept { stacks.idle.push_back(stack); }
+
   Thread* thread;
 };
 
@@ -68,7 +83,7 @@ void Machine::start_fibers() {
   while (all_.size() < static_cast<std::size_t>(threads)) {
     all_.push_back(std::make_unique<Thread>());
     Thread* const t = all_.back().get();
-    t->fiber = context::fiber(std::allocator_arg, Stack(stack_bytes, t), [this, t](auto&& from) {
+    t->fiber = context::fiber(std::allocator_arg, Stack{t}, [this, t](auto&& from) {
       entered(t, previous_);
       previous_->fiber = std::move(from);
       for (;;) run_fiber(*t);

@@ -41,6 +41,12 @@ void TensorMap::check(int box, const char* what, int column, const void* tile, W
     throw Crime("MISALIGNED tile" + where + ": a swizzled tile starts at a multiple of 1024 bytes");
 }
 
+Region& TensorMap::region() const {
+  const auto bytes = static_cast<std::size_t>(((rows - 1) * stride + columns) * 2);
+  if (!region_) region_ = &Machine::current().find(data, bytes, "tensor map");
+  return *region_;
+}
+
 TensorMap make_tensor_map(char* data, std::int64_t rows, std::int64_t columns, std::int64_t stride,
                           int box_rows) {
   if (reinterpret_cast<std::uintptr_t>(data) % 16 || stride % 8 || columns % 8)
@@ -105,7 +111,7 @@ void Machine::run_block(const std::function<void()>& body) {
     t.clock = Clock{static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(threads), nothing_,
                     nothing_};
     t.copies.clear(), t.groups.clear(), t.stores.clear(), t.store_groups.clear();
-    t.copy_tick = 1, t.store_tick = t.store_actor = 0;
+    t.copy_tick = 1, t.last_copy = 0, t.store_tick = t.store_actor = 0;
     t.issues = 0, t.register_tick = t.register_fence = 0, t.passages = 0;
     wake(&t);
   }
@@ -120,11 +126,34 @@ void Machine::check_nothing_in_flight() {
     products += group.open.size() + group.issues.size();
     for (const auto& g : group.groups) products += g.size();
   }
-  if (copies + stores + products + landings_.size() == 0) return;
+  if (copies + stores + products + landings_.size() == 0) return check_everything_waited_for();
   crime = "IN FLIGHT at the end of the block: " + std::to_string(copies) +
           " asynchronous copies, " + std::to_string(landings_.size()) +
           " bulk copies or arrivals, " + std::to_string(stores) + " stores, " +
           std::to_string(products) + " products";
+}
+
+// In the early schedule everything has landed; but has anybody waited for it?
+void Machine::check_everything_waited_for() {
+  if (!options.shadow) return;
+  std::vector<Clock> clocks;
+  for (int i = 0; i < threads; ++i) clocks.push_back(all_[static_cast<std::size_t>(i)]->clock);
+  const Lesson end = join(clocks);
+  const auto waited = [&](std::uint32_t tick, std::size_t actor) {
+    return end.seen->at[actor] >= tick;
+  };
+  for (const Clock& clock : clocks)
+    if (!waited(all_[clock.id]->last_copy, clock.threads + clock.id))
+      crime =
+          "IN FLIGHT at the end of the block: nobody waits for the last asynchronous copy of "
+          "thread " +
+          std::to_string(clock.id);
+  for (const auto& [offset, barrier] : mbarriers_)
+    if (!waited(barrier.issued, barrier.actor))
+      crime =
+          "IN FLIGHT at the end of the block: nobody waits for the last bulk copy on the "
+          "mbarrier at shared+" +
+          std::to_string(offset);
 }
 
 // ---- buffers --------------------------------------------------------------------------------------

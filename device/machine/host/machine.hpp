@@ -63,9 +63,9 @@ struct Thread {
   Where at;
   int passages = 0;  // of the site that is left out
 
-  std::vector<Copy> copies;          // oldest first
-  std::deque<std::uint32_t> groups;  // the last tick of each committed group
-  std::uint32_t copy_tick = 1;
+  std::vector<Copy> copies;                    // oldest first
+  std::deque<std::uint32_t> groups;            // the last tick of each committed group
+  std::uint32_t copy_tick = 1, last_copy = 0;  // the next group's; of the last copy issued
 
   std::vector<Store> stores;
   std::deque<std::uint32_t> store_groups;
@@ -229,6 +229,7 @@ class Machine {
   std::string deadlock();
   void run_block(const std::function<void()>& body);
   void check_nothing_in_flight();
+  void check_everything_waited_for();
 
   void land_copies(Thread& thread, std::uint32_t through);
   Mbarrier& barrier_at(void* word, Where at, bool proxy);
