@@ -39,37 +39,3 @@
 #else
 #include "device/machine/host/host.hpp"
 #endif
-
-namespace plumbline::device::PLUMBLINE_SIDE {
-
-// The same number in all lanes: a butterfly of five exchanges, whose order of additions is fixed.
-template <class T> DEVICE T warp_sum(T value) {
-  for (int mask = 16; mask > 0; mask /= 2) value += shuffle_xor(value, mask);
-  return value;
-}
-template <class T> DEVICE T warp_maximum(T value) {
-  for (int mask = 16; mask > 0; mask /= 2) value = maximum(value, shuffle_xor(value, mask));
-  return value;
-}
-
-// Rows row..row+15 and columns column..column+15 of a bf16 tile.
-template <class Tile> DEVICE FragmentA load_a(Tile& tile, int row, int column) {
-  FragmentA fragment;
-  ldmatrix4(fragment.x, tile(row + lane() % 16, column + lane() / 16 * 8));
-  return fragment;
-}
-
-#if PLUMBLINE_SM90
-// wgmma operand: 64 (or N) rows from `row` on, 16 columns from k on. Eight rows lie 1024 bytes apart.
-template <class T, int R, int C>
-DEVICE Descriptor operand(Tile<T, R, C, Swizzle128>& tile, int row, int k) {
-  return describe(shared_address(tile(row, k)), 16, 1024);
-}
-// The tile as a matrix B stored [k][n]: 16 rows from k on, all columns; panels lie R rows apart.
-template <class T, int R, int C>
-DEVICE Descriptor operand_transposed(Tile<T, R, C, Swizzle128>& tile, int k) {
-  return describe(shared_address(tile(k, 0)), R * 128, 1024);
-}
-#endif
-
-}  // namespace plumbline::device::PLUMBLINE_SIDE

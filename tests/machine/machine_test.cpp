@@ -1,61 +1,43 @@
-// The ordinary tiled kernel on the host: right values in every schedule and arithmetic, and stable.
+// Three honest kernels on the host: right values in every schedule, order and arithmetic; every
+// synchronisation they have is needed, and its loss is reported.
 #include <gtest/gtest.h>
 
 #include <set>
-#include <vector>
 
-#include "tests/machine/product.hpp"
+#include "device/machine/host/removals.hpp"
+#include "tests/machine/kernels_testing.hpp"
 
 namespace plumbline::device::host {
 namespace {
 
-struct ProductCase {
-  static constexpr int rows = 70, columns = 100, depth = 88;
-  std::vector<bf16> a, b;
-  std::vector<float> c;
-  float total = 0;
+template <class Case> class Kernels : public testing::Test {};
+using Cases = testing::Types<ProductCase, Product90Case, GatherCase>;
+TYPED_TEST_SUITE(Kernels, Cases);
 
-  ProductCase() : a(rows * depth), b(columns * depth), c(rows * columns) {
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] = to_bf16(static_cast<float>(i * 5 % 17) - 7.f);
-    for (std::size_t i = 0; i < b.size(); ++i) b[i] = to_bf16(static_cast<float>(i * 3 % 13) - 5.f);
-  }
-  std::string run(Options options) {
-    Stream stream(std::move(options));
-    total = 0;
-    stream.input("a", a.data(), a.size());
-    stream.input("b", b.data(), b.size());
-    stream.output("c", c.data(), c.size());
-    stream.accumulator("total", &total, 1);
-    launch<Product<64>>(stream, {(rows + 31) / 32, (columns + 63) / 64},
-                        {{a.data(), {rows, depth}},
-                         {b.data(), {columns, depth}},
-                         {c.data(), {rows, columns}},
-                         {&total, {1}}});
-    return stream.finish();
-  }
-  float exact(int i, int j) const {
-    float sum = 0;
-    for (int k = 0; k < depth; ++k)
-      sum += to_float(a[static_cast<std::size_t>(i * depth + k)]) *
-             to_float(b[static_cast<std::size_t>(j * depth + k)]);
-    return sum;
-  }
-};
-
-TEST(Product, IsExactOnIntegers) {
-  ProductCase p;
+TYPED_TEST(Kernels, AreRightInEveryScheduleAndArithmetic) {
+  TypeParam c;
   for (const bool late : {false, true})
     for (const Products model : {Products::sequential, Products::once, Products::truncated})
-      for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-        ASSERT_EQ(p.run({.seed = seed, .late = late, .products = model}), "");
-        float total = 0;
-        for (int i = 0; i < ProductCase::rows; ++i)
-          for (int j = 0; j < ProductCase::columns; ++j) {
-            ASSERT_EQ(p.c[static_cast<std::size_t>(i * ProductCase::columns + j)], p.exact(i, j));
-            total += p.exact(i, j);
-          }
-        EXPECT_EQ(p.total, total);
+      for (const bool shadow : {false, true}) {
+        Stream stream({.seed = 5, .shadow = shadow, .late = late, .products = model});
+        EXPECT_EQ(c.run(stream), "");
       }
+}
+
+TYPED_TEST(Kernels, AreRightInEveryOrder) {
+  TypeParam c;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Stream stream({.seed = seed, .late = seed % 2 == 0});
+    EXPECT_EQ(c.run(stream), "");
+  }
+}
+
+TYPED_TEST(Kernels, NeedEverySynchronisation) {
+  TypeParam c;
+  const auto removals = leave_out_each([&](Stream& stream) { return c.run(stream); }, {.seed = 3});
+  std::printf("%s", table(removals).c_str());
+  EXPECT_GE(removals.size(), 6u);
+  for (const Removal& removal : removals) EXPECT_TRUE(removal.reported()) << table({removal});
 }
 
 }  // namespace

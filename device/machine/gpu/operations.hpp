@@ -130,6 +130,16 @@ DEVICE std::uint32_t pack(float low, float high) {
 }
 DEVICE bf16 to_bf16(float x) { return half_of(pack(x, 0.f), 0); }
 
+// The same number in all lanes: a butterfly of five exchanges, whose order of additions is fixed.
+template <class T> DEVICE T warp_sum(T value) {
+  for (int mask = 16; mask > 0; mask /= 2) value += shuffle_xor(value, mask);
+  return value;
+}
+template <class T> DEVICE T warp_maximum(T value) {
+  for (int mask = 16; mask > 0; mask /= 2) value = maximum(value, shuffle_xor(value, mask));
+  return value;
+}
+
 // ---- wide accesses and reductions -----------------------------------------------------------------
 
 template <int Bytes, class T> DEVICE Words<Bytes> load(T& at) {

@@ -26,6 +26,12 @@ template <class T> DEVICE void ldmatrix4_transposed(std::uint32_t (&x)[4], const
                : "r"(shared_address(row))
                : "memory");
 }
+// Rows row..row+15 and columns column..column+15 of a bf16 tile.
+template <class Tile> DEVICE FragmentA load_a(Tile& tile, int row, int column) {
+  FragmentA a;
+  ldmatrix4(a.x, tile(row + lane() % 16, column + lane() / 16 * 8));
+  return a;
+}
 DEVICE void mma(float (&d)[4], const FragmentA& a, const FragmentB& b) {
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "

@@ -16,6 +16,17 @@ template <int N> struct Accumulator {  // this thread's part of a 64 x N tile
   DEVICE float& operator[](int i) { return x[i]; }
 };
 
+// 64 (or N) rows from `row` on, 16 columns from k on. Eight rows lie 1024 bytes apart.
+template <class T, int R, int C>
+DEVICE Descriptor operand(Tile<T, R, C, Swizzle128>& tile, int row, int k) {
+  return describe(shared_address(tile(row, k)), 16, 1024);
+}
+// The tile as a matrix B stored [k][n]: 16 rows from k on, all columns; panels lie R rows apart.
+template <class T, int R, int C>
+DEVICE Descriptor operand_transposed(Tile<T, R, C, Swizzle128>& tile, int k) {
+  return describe(shared_address(tile(k, 0)), R * 128, 1024);
+}
+
 // Ordinary code for these registers stays on its side of the line.
 template <int N> DEVICE void pin(Accumulator<N>& d) {
   UNROLL

@@ -147,6 +147,17 @@ template <int N> class Accumulator : public AccumulatorState {
   float x_[N / 2];
 };
 
+// 64 (or N) rows from `row` on, 16 columns from k on. Eight rows lie 1024 bytes apart.
+template <class T, int R, int C>
+Descriptor operand(Tile<T, R, C, Swizzle128>& tile, Index row, Index k) {
+  return describe(shared_address(tile(row, k)), 16, 1024);
+}
+// The tile as a matrix B stored [k][n]: 16 rows from k on, all columns; panels lie R rows apart.
+template <class T, int R, int C>
+Descriptor operand_transposed(Tile<T, R, C, Swizzle128>& tile, Index k) {
+  return describe(shared_address(tile(k, Index(0, k.at))), R * 128, 1024);
+}
+
 // One call is one place in the text, whatever it names.
 inline void fence_registers(Where at) {
   Thread& self = Machine::me();
@@ -185,11 +196,16 @@ inline void wait_for_products(std::size_t left, Where at) {
   Machine& m = Machine::current();
   if (!m.left_out("wgmma_wait", at)) m.wgmma_wait(left, at);
 }
-template <int N, class A> void wgmma_wait(A&, Where at = Where::here()) {
+// On the GPU a wait pins the registers it names, which is ordinary code: the next product with them
+// needs a fence, or ptxas puts one there (C7519).
+template <int N, int M> void wgmma_wait(Accumulator<M>& a, Where at = Where::here()) {
   wait_for_products(N, at);
+  a.written = next_register_tick();
 }
-template <int N, class A, class B> void wgmma_wait(A&, B&, Where at = Where::here()) {
+template <int N, int M, int L>
+void wgmma_wait(Accumulator<M>& a, Accumulator<L>& b, Where at = Where::here()) {
   wait_for_products(N, at);
+  a.written = b.written = next_register_tick();
 }
 
 }  // namespace plumbline::device::host

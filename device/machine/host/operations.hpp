@@ -79,6 +79,16 @@ inline std::uint32_t ballot(bool p, Where at = Where::here()) {
   return mine;
 }
 
+// The same number in all lanes: a butterfly of five exchanges, whose order of additions is fixed.
+template <class T> T warp_sum(T value, Where at = Where::here()) {
+  for (int mask = 16; mask > 0; mask /= 2) value += shuffle_xor(value, mask, at);
+  return value;
+}
+template <class T> T warp_maximum(T value, Where at = Where::here()) {
+  for (int mask = 16; mask > 0; mask /= 2) value = maximum(value, shuffle_xor(value, mask, at));
+  return value;
+}
+
 // ---- wide accesses and reductions -----------------------------------------------------------------
 
 template <int Bytes, class T> Words<Bytes> load(Ref<T>&& at) {
@@ -156,6 +166,12 @@ inline void ldmatrix4(std::uint32_t (&x)[4], Ref<bf16>&& row, Where at = Where::
 inline void ldmatrix4_transposed(std::uint32_t (&x)[4], Ref<bf16>&& row, Where at = Where::here()) {
   row.wide(16).touch(Touch::read, 16);
   Machine::current().ldmatrix(x, row.pointer(), true, at);
+}
+// Rows row..row+15 and columns column..column+15 of a bf16 tile.
+template <class Tile> FragmentA load_a(Tile& tile, int row, int column, Where at = Where::here()) {
+  FragmentA a;
+  ldmatrix4(a.x, tile(Index(row + lane() % 16, at), Index(column + lane() / 16 * 8, at)), at);
+  return a;
 }
 inline void mma(float (&d)[4], const FragmentA& a, const FragmentB& b, Where at = Where::here()) {
   Machine::current().mma(d, a.x, b.x, at);
