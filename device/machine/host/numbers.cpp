@@ -43,7 +43,8 @@ float fast_log2(float x) {
   if (!(x > 0.5f && x < 2.f)) return within(exact, fast_log2_ulp, 2, x);
   if (!Machine::current().options.wander) return static_cast<float>(exact);
   const double share = static_cast<double>(toss(2, x)) / 2147483648.0 - 1.0;
-  return static_cast<float>(exact + share * std::ldexp(1.0, -22));
+  const double rounding = std::ldexp(1.0, -25);  // half a unit of results below 1
+  return static_cast<float>(exact + share * (std::ldexp(1.0, -22) - rounding));
 }
 
 float fast_reciprocal(float x) {
