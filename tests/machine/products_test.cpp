@@ -138,12 +138,15 @@ TEST(Products, OfAWarpgroup256) { group_products<256>(); }
 struct Sum {
   float sequential = 0, once = 0, truncated = 0;
 };
+float add(Products model, float start, const std::vector<float>& a, const std::vector<float>& b) {
+  std::vector<float> sum(8, start), wide(16 * 8);  // eight columns, all alike
+  for (std::size_t i = 0; i < wide.size(); ++i) wide[i] = b[i / 8];
+  accumulate(model, sum.data(), a.data(), wide.data(), 1, 8);
+  return sum[5];
+}
 Sum add(float start, const std::vector<float>& a, const std::vector<float>& b) {
-  Sum s{start, start, start};
-  accumulate(Products::sequential, &s.sequential, a.data(), b.data(), 1, 1);
-  accumulate(Products::once, &s.once, a.data(), b.data(), 1, 1);
-  accumulate(Products::truncated, &s.truncated, a.data(), b.data(), 1, 1);
-  return s;
+  return {add(Products::sequential, start, a, b), add(Products::once, start, a, b),
+          add(Products::truncated, start, a, b)};
 }
 
 TEST(Arithmetic, DiffersWhereModelsDiffer) {

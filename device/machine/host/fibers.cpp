@@ -4,10 +4,12 @@
 #include "device/machine/host/machine.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #define PLUMBLINE_ASAN 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #define PLUMBLINE_ASAN 1
 #endif
@@ -20,9 +22,6 @@ namespace context = boost::context;
 
 constexpr std::size_t stack_bytes = 256 * 1024;
 
-thread_local Machine* current_machine = nullptr;
-thread_local Thread* current_thread = nullptr;
-
 #ifdef PLUMBLINE_ASAN
 void leaving(Thread* from, const Thread* to) {
   __sanitizer_start_switch_fiber(&from->sanitizer_stack, to->stack_bottom, to->stack_size);
@@ -33,8 +32,17 @@ void entered(Thread* now, Thread* from) {
   __sanitizer_finish_switch_fiber(now->sanitizer_stack, &bottom, &size);
   if (from && !from->stack_bottom) from->stack_bottom = bottom, from->stack_size = size;
 }
+// For good: the fiber's stack is not needed again.
+void leaving(const Thread* to) {
+  __sanitizer_start_switch_fiber(nullptr, to->stack_bottom, to->stack_size);
+}
+void clean(const context::stack_context& stack) {
+  __asan_unpoison_memory_region(static_cast<char*>(stack.sp) - stack.size, stack.size);
+}
 #else
 void leaving(Thread*, const Thread*) {}
+void leaving(const Thread*) {}
+void clean(const context::stack_context&) {}
 void entered(Thread*, Thread*) {}
 #endif
 
@@ -56,6 +64,7 @@ struct Stack {
     } else {
       stack = stacks.idle.back();
       stacks.idle.pop_back();
+      clean(stack);
     }
     thread->stack_bottom = static_cast<char*>(stack.sp) - stack.size;  // for AddressSanitizer
     thread->stack_size = stack.size;
@@ -67,9 +76,6 @@ struct Stack {
 };
 
 }  // namespace
-
-Machine& Machine::current() { return *current_machine; }
-Thread& Machine::me() { return *current_thread; }
 
 std::uint64_t Machine::random() {  // SplitMix64
   std::uint64_t x = random_state_ += 0x9E3779B97F4A7C15;
@@ -86,13 +92,25 @@ void Machine::start_fibers() {
     t->fiber = context::fiber(std::allocator_arg, Stack{t}, [this, t](auto&& from) {
       entered(t, previous_);
       previous_->fiber = std::move(from);
-      for (;;) run_fiber(*t);
-      return context::fiber{};
+      while (!closing_) run_fiber(*t);
+      leaving(&main_);
+      return std::move(main_.fiber);
     });
   }
   main_.clock = Clock{};
-  current_machine = this;
-  current_thread = &main_;
+  current_ = this;
+  me_ = &main_;
+}
+
+// Between launches every fiber stands at the end of run_fiber; now it may return.
+Machine::~Machine() {
+  closing_ = true;
+  me_ = previous_ = &main_;
+  for (auto& thread : all_) {
+    leaving(&main_, thread.get());
+    std::move(thread->fiber).resume();
+    entered(&main_, nullptr);
+  }
 }
 
 void Machine::run_fiber(Thread& thread) {
@@ -108,11 +126,11 @@ void Machine::run_fiber(Thread& thread) {
 }
 
 void Machine::switch_to(Thread* to) {
-  Thread* const from = current_thread;
+  Thread* const from = me_;
   if (to == from) return;
   ++switches;
   previous_ = from;
-  current_thread = to;
+  me_ = to;
   leaving(from, to);
   auto back = std::move(to->fiber).resume();
   entered(from, previous_);

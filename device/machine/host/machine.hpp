@@ -144,6 +144,11 @@ struct Warpgroup {
 
 class Machine {
  public:
+  Machine() = default;
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+  ~Machine();
+
   Options options;
   int threads = 0;    // of a block
   Grid grid, block;   // how many there are, which one runs
@@ -212,8 +217,8 @@ class Machine {
   void wgmma_commit(Where at);
   void wgmma_wait(std::size_t left, Where at);
 
-  static Machine& current();
-  static Thread& me();
+  static Machine& current() { return *current_; }
+  static Thread& me() { return *me_; }
 
  private:
   std::uint32_t me_id() const { return me().clock.id; }
@@ -243,13 +248,16 @@ class Machine {
   const void* operand_row(const WarpgroupProduct&, bool left, int row, int column) const;
   void multiply(WarpgroupProduct& product);
 
+  static inline constinit thread_local Machine* current_ = nullptr;
+  static inline constinit thread_local Thread* me_ = nullptr;
+
   std::uint64_t random_state_ = 1;
   std::vector<std::unique_ptr<Thread>> all_;
   Thread main_;
   Thread* previous_ = nullptr;
   std::vector<Thread*> ready_;
   int unfinished_ = 0;
-  bool giving_up_ = false;
+  bool giving_up_ = false, closing_ = false;
   std::function<void()> body_;
 
   std::unique_ptr<Region> shared_;

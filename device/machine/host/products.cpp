@@ -1,18 +1,29 @@
 #include "device/machine/host/products.hpp"
 
 #include <cmath>
+#include <cstring>
 
 namespace plumbline::device::host {
 namespace {
 
 constexpr int depth = 16;
+using Eight = float __attribute__((vector_size(32)));
 
-// A product of two bf16 is exact in f32, so each step rounds once.
+// A product of two bf16 is exact in f32, so each step rounds once. Columns come in groups of eight,
+// which stay in registers; wider vectors change no bit.
+#if defined(__x86_64__) && defined(__ELF__)
+__attribute__((target_clones("default", "avx2")))
+#endif
 void sequential(float* d, const float* a, const float* b, int rows, int columns) {
   for (int i = 0; i < rows; ++i)
-    for (int k = 0; k < depth; ++k) {
-      const float x = a[i * depth + k];
-      for (int j = 0; j < columns; ++j) d[i * columns + j] += x * b[k * columns + j];
+    for (int j = 0; j < columns; j += 8) {
+      Eight sum, right;
+      std::memcpy(&sum, d + i * columns + j, sizeof sum);
+      for (int k = 0; k < depth; ++k) {
+        std::memcpy(&right, b + k * columns + j, sizeof right);
+        sum += a[i * depth + k] * right;
+      }
+      std::memcpy(d + i * columns + j, &sum, sizeof sum);
     }
 }
 

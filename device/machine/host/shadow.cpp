@@ -186,29 +186,27 @@ bool Region::has(Epoch of, const Toucher& who) const {
   return false;
 }
 
-// A lane that comes again replaces its earlier self, which program order puts before.
+// A lane that comes again at a later clock replaces its earlier self, which program order puts before.
 void Region::add_member(Set& set, const Toucher& who) const {
   const std::uint32_t group = who.epoch.actor / 32;
-  Member* same = nullptr;
-  for (std::size_t i = 0; i < set.size();) {
-    if (set[i].group == group && set[i].clock != who.epoch.clock && !(set[i].lanes &= ~who.lanes)) {
+  for (Member& member : set)
+    if (member.group == group && member.clock == who.epoch.clock) {
+      member.lanes |= who.lanes;
+      return;
+    }
+  for (std::size_t i = set.size(); i-- > 0;)
+    if (set[i].group == group && !(set[i].lanes &= ~who.lanes)) {
       set[i] = set.back();
       set.pop_back();
-    } else {
-      ++i;
     }
-  }
-  for (Member& member : set)
-    if (member.group == group && member.clock == who.epoch.clock) same = &member;
-  if (same)
-    same->lanes |= who.lanes;
-  else
-    set.push_back({group, who.epoch.clock, who.lanes});
+  set.push_back({group, who.epoch.clock, who.lanes});
 }
 
 void Region::add(Epoch& to, const Toucher& who) {
   const bool alone = std::has_single_bit(who.lanes);
-  if (alone && !is_set(to) && (!to.clock || who.clock.knows(to))) {
+  // Who knows the later moment of an actor knows its earlier ones.
+  const bool earlier_self = to.actor == who.epoch.actor && to.clock <= who.epoch.clock;
+  if (alone && !is_set(to) && (!to.clock || earlier_self || who.clock.knows(to))) {
     to = who.epoch;
     return;
   }
