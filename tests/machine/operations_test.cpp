@@ -65,7 +65,7 @@ TEST(Lanes, Exchange) {
   EXPECT_EQ(play<64>(body), "");
 }
 
-// ---- numbers --------------------------------------------------------------------------------------
+// ---- numbers ------------------------------------------------------------------------------------
 
 double ulps(float got, double exact) {
   return std::fabs(static_cast<double>(got) - exact) /
@@ -158,7 +158,7 @@ TEST(Numbers, RoundToBf16AsTheyShould) {
   EXPECT_EQ(half_of(0xC0003F80u, 1).bits, 0xC000);
 }
 
-// ---- memory ---------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 struct Floats {
   Array<float, 64> f;

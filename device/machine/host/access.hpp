@@ -1,9 +1,9 @@
 // device/machine/host/access.hpp
 //
-// Memory as kernels see it. Where the GPU hands out a T&, the host hands out a Ref: a temporary that
-// knows its bounds and the line it stands on, and can only be read once, written once, or passed to
-// an operation. `auto x = s.key(r, c)` therefore yields nothing useful here, `&`, `++` and writes
-// to inputs do not compile; `float x = s.key(r, c)` does what it says.
+// Memory as kernels see it. Where the GPU hands out a T&, the host hands out a Ref: a temporary
+// that knows its bounds and the line it stands on, and can only be read once, written once, or
+// passed to an operation. `auto x = s.key(r, c)` therefore yields nothing useful here, `&`, `++`
+// and writes to inputs do not compile; `float x = s.key(r, c)` does what it says.
 #pragma once
 #include <array>
 #include <concepts>
@@ -129,7 +129,8 @@ template <class T, int Rank> class View {
     if (stride[Rank - 1] != 1)
       throw std::invalid_argument("the last dimension of a View is contiguous");
   }
-  // A copy looks its buffer up anew: launches copy their arguments, and buffers change between them.
+  // A copy looks its buffer up anew: launches copy their arguments, and buffers change between
+  // them.
   View(const View& other) : data_(other.data_) { copy_shape(other); }
   View& operator=(const View& other) {
     data_ = other.data_, region_ = nullptr;

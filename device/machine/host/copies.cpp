@@ -24,7 +24,7 @@ void Machine::touch(Region& region, const void* p, int size, Touch kind, Where a
   region.touch(p, size, kind, {clock.now(), lane_bit(clock.id), clock, at});
 }
 
-// ---- cp.async -------------------------------------------------------------------------------------
+// ---- cp.async -----------------------------------------------------------------------------------
 
 void Machine::copy_async16(Region& to, void* p, Region& from, const void* q, bool valid, Where at) {
   Thread& self = me();
@@ -66,7 +66,7 @@ void Machine::wait_groups(std::size_t left) {
   }
 }
 
-// ---- mbarriers ------------------------------------------------------------------------------------
+// ---- mbarriers ----------------------------------------------------------------------------------
 
 std::uint32_t Machine::new_bulk_actor(std::uint32_t count) {
   if (bulk_in_use_ + count > bulk_actors)
@@ -177,7 +177,7 @@ void Machine::deliver(std::size_t k) {
   advance(*landing.barrier);
 }
 
-// ---- bulk copies ----------------------------------------------------------------------------------
+// ---- bulk copies --------------------------------------------------------------------------------
 
 void Machine::copy_bulk(std::vector<Piece> pieces, void* word, Where at) {
   Mbarrier* const b = &barrier_at(word, at, true);

@@ -7,10 +7,13 @@ namespace plumbline::device::host {
 
 bool Machine::left_out(const char* kind, Where at) {
   if (options.without && options.without->at == at && options.without->kind == kind)
-    return options.passage < 0 || me().passages++ == options.passage;
-  for (const Site& site : sites)
-    if (site.at == at && site.kind == kind) return false;
-  sites.push_back({kind, at});
+    return options.passage < 0 || me().left_out++ == options.passage;
+  std::size_t k = 0;
+  while (k < sites.size() && !(sites[k].at == at && sites[k].kind == kind)) ++k;
+  if (k == sites.size()) sites.push_back({kind, at});
+  std::vector<int>& passages = me().passages;
+  if (passages.size() <= k) passages.resize(k + 1);
+  sites[k].passages = std::max(sites[k].passages, ++passages[k]);
   return false;
 }
 

@@ -175,7 +175,7 @@ void Region::refuse_unknown_set(Epoch e, Touch other, Where at, std::size_t byte
     }
 }
 
-// ---- sets of readers, sets of atomic accesses -----------------------------------------------------
+// ---- sets of readers, sets of atomic accesses ---------------------------------------------------
 
 bool Region::has(Epoch of, const Toucher& who) const {
   if (!of.clock) return false;
@@ -186,7 +186,8 @@ bool Region::has(Epoch of, const Toucher& who) const {
   return false;
 }
 
-// A lane that comes again at a later clock replaces its earlier self, which program order puts before.
+// A lane that comes again at a later clock replaces its earlier self, which program order puts
+// before.
 void Region::add_member(Set& set, const Toucher& who) const {
   const std::uint32_t group = who.epoch.actor / 32;
   for (Member& member : set)
