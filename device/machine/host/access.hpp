@@ -157,9 +157,11 @@ template <class T, int Rank> class View {
   Region& region() const {
     if (!region_) {
       std::int64_t last = 0;
-      for (int d = 0; d < Rank; ++d) last += (extent_[d] - 1) * stride_[d];
-      region_ =
-          &Machine::current().find(data_, static_cast<std::size_t>(last + 1) * sizeof(T), "view");
+      bool empty = false;
+      for (int d = 0; d < Rank; ++d)
+        last += (extent_[d] - 1) * stride_[d], empty |= extent_[d] == 0;
+      const std::int64_t bytes = empty ? 0 : (last + 1) * static_cast<std::int64_t>(sizeof(T));
+      region_ = &Machine::current().find(data_, static_cast<std::size_t>(bytes), "view");
     }
     return *region_;
   }

@@ -95,7 +95,8 @@ Mbarrier& Machine::barrier_at(void* word, Where at, bool proxy) {
   if (options.shadow) {
     const Clock& clock = me().clock;
     const bool fence = proxy && !found->second.published;
-    shared_->touch(word, 8, Touch::read, {clock.now(), lane_bit(clock.id), clock, at, fence});
+    shared_->touch(word, 8, Touch::read,
+                   {clock.now(), lane_bit(clock.id), clock, at, fence, false});
   }
   return found->second;
 }
@@ -108,7 +109,7 @@ void Machine::fence_barrier_init() {
 void Machine::fence_async() {
   Clock& clock = me().clock;
   clock.fenced = clock.seen, clock.own_fenced = clock.own, clock.copies_fenced = clock.copies;
-  clock.own = ++tick_;
+  ++clock.own;
 }
 
 void Machine::arrived(Mbarrier& b, const Clock& clock, Where at) {
@@ -138,7 +139,7 @@ void Machine::advance(Mbarrier& b) {
 void Machine::arrive(void* word, int bytes, Where at) {
   Mbarrier& b = barrier_at(word, at, false);
   arrived(b, me().clock, at);
-  me().clock.own = ++tick_;
+  ++me().clock.own;
   b.bytes += bytes;
   advance(b);
 }

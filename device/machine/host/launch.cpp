@@ -97,7 +97,6 @@ void Machine::launch(int block_threads, Grid blocks, std::size_t plan_bytes,
 void Machine::run_block(const std::function<void()>& body) {
   body_ = body;
   unfinished_ = threads;
-  tick_ = 1;
   const auto warps = static_cast<std::size_t>(threads) / 32, groups = (warps + 3) / 4;
   warps_.assign(warps, {}), groups_.assign(groups, {}), tensor_.assign(groups, {});
   barriers_.fill({});

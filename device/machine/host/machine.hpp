@@ -270,7 +270,6 @@ class Machine {
   std::uint32_t bulk_in_use_ = 0;
   Known nothing_;  // a vector of zeros
   Merger merge_seen_, merge_fenced_;
-  std::uint32_t tick_ = 1;
   std::uint32_t block_number_ = 0;  // through all launches
 };
 

@@ -120,6 +120,7 @@ void Region::visit(Cell& cell, std::size_t byte, Touch touch, const Toucher& who
   if (touch != Touch::atomic)
     refuse_unknown(cell.atomic, Touch::atomic, cell.atomic_at, byte, touch, who);
 
+  if (!who.leaves_trace) return;
   if (touch == Touch::read) {
     add(cell.read, who);
     cell.read_at = who.at;
