@@ -36,8 +36,9 @@ void search(const std::string& op, const Contract& contract, Found& found) {
 Found search_all() {
   Found found;
   // The short ones first.
-  for (const char* const op : {"rms_norm", "rope", "linear", "merge_attention", "mla_attention",
-                               "indexer_scores", "dsa_indexer_loss", "csa_indexer_loss"}) {
+  for (const char* const op :
+       {"rms_norm", "rope", "linear", "merge_attention", "csa_compress", "mla_attention",
+        "indexer_scores", "dsa_indexer_loss", "csa_indexer_loss", "csa_attention"}) {
     for (const Contract& contract : contracts()) {
       search(op, contract, found);
       if (found.by_real + found.by_adversary > 0) return found;

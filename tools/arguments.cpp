@@ -42,10 +42,6 @@ KernelContract contract_of(const std::string& text) {
   return contract_from_json(parse_json(read_text(path), "contract " + printable(path)));
 }
 
-Contract contract_in(const nlohmann::json& json) {
-  return json.is_string() ? contract_named(json.get<std::string>()) : contract_from_json(json);
-}
-
 void check_report_paths(const std::vector<std::pair<std::string, std::string>>& written,
                         const std::vector<std::string>& read) {
   namespace fs = std::filesystem;

@@ -15,8 +15,6 @@ std::vector<std::string> comma_list(const std::string& list, const std::string& 
 
 // --contract: a preset by its name, or @ and the file with its JSON.
 KernelContract contract_of(const std::string& text);
-// As a suite or a case names it: a preset, or an object.
-Contract contract_in(const nlohmann::json& json);
 
 // Files to write, by option; an empty name is none. Error when two are one file, or one of them is read.
 void check_report_paths(const std::vector<std::pair<std::string, std::string>>& written,

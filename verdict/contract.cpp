@@ -159,4 +159,8 @@ nlohmann::json to_json(const KernelContract& contract) {
   return writer.json;
 }
 
+Contract contract_in(const nlohmann::json& json) {
+  return json.is_string() ? contract_named(json.get<std::string>()) : contract_from_json(json);
+}
+
 }  // namespace plumbline

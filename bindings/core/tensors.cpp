@@ -7,6 +7,7 @@
 #include "fixtures/safetensors.hpp"
 #include "fixtures/strict_json.hpp"
 #include "reference/error.hpp"
+#include "verdict/contract.hpp"
 
 namespace plumbline::bindings {
 
@@ -64,8 +65,8 @@ OpenCase load(const std::string& path) {
 }
 
 OpenCase generate(std::string_view request, int threads) {
-  const GeneratedCase made =
-      plumbline::generate(generate_request(parse_json(request, "generate"), "generate"), threads);
+  const GeneratedCase made = plumbline::generate(
+      generate_request(parse_json(request, "generate"), "generate"), threads, contract_in);
   OpenCase a_case;
   for (const GeneratedTensor& tensor : made.tensors) {
     a_case.tensors.push_back(
