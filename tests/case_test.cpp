@@ -211,10 +211,19 @@ class Saving : public testing::Test {
 
 Result some_result() {
   Result result;
-  result.outputs = {{"loss", Kind::real, {}, {1.5}, {1e-20}, {}, {}, {}},
-                    {"indices", Kind::integer, {2}, {}, {}, {3, -1}, {}, {}},
-                    {"selected", Kind::boolean, {2}, {}, {}, {}, {1, 0}, {}}};
-  result.gradients = {{"x", Kind::real, {2}, {1, 2}, {0, 0}, {}, {}, {}}};
+  const auto value = [](const char* name, Kind kind, Shape shape) {
+    Value made;
+    made.name = name, made.kind = kind, made.shape = std::move(shape);
+    return made;
+  };
+  Value loss = value("loss", Kind::real, {}), indices = value("indices", Kind::integer, {2}),
+        selected = value("selected", Kind::boolean, {2}), x = value("x", Kind::real, {2});
+  loss.high = {1.5}, loss.low = {1e-20};
+  indices.integers = {3, -1};
+  selected.booleans = {1, 0};
+  x.high = {1, 2}, x.low = {0, 0};
+  result.outputs = {loss, indices, selected};
+  result.gradients = {x};
   return result;
 }
 

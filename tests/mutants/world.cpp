@@ -76,7 +76,8 @@ Result execution_of(const World& world, const Contract& contract, std::uint64_t 
   how.contract = &contract;
   how.backward = world.grad;
   how.precision = Precision::simulated;
-  this_execution() = {Execution::Rounding::declared, seed, 1};
+  this_execution() = {};
+  this_execution().seed = seed;
   Result result = world.operation->evaluate(world.problem, how);
   this_execution() = {};
   for (auto* const list : {&result.outputs, &result.gradients})
