@@ -105,8 +105,8 @@ std::vector<const Kernel*> all_kernels() {
   for (const Kernel& kernel : kernels()) list.push_back(&kernel);
   return list;
 }
-INSTANTIATE_TEST_SUITE_P(Table, Kernels, testing::ValuesIn(all_kernels()), [](const auto& info) {
-  return info.param->op + "_" + info.param->name;
+INSTANTIATE_TEST_SUITE_P(Table, Kernels, testing::ValuesIn(all_kernels()), [](const auto& one) {
+  return one.param->op + "_" + one.param->name;
 });
 
 }  // namespace

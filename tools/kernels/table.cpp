@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "reference/error.hpp"
 #include "tools/kernels/kernel.hpp"
 
@@ -7,6 +9,10 @@ std::span<const Kernel> kernels() {
   static const std::vector<Kernel> table = [] {
     std::vector<Kernel> list;
     add_linear_kernels(list);
+    add_norm_kernels(list);
+    add_rope_kernels(list);
+    std::stable_sort(list.begin(), list.end(),
+                     [](const Kernel& a, const Kernel& b) { return a.op < b.op; });
     return list;
   }();
   return table;
