@@ -34,7 +34,8 @@ TEST_P(Kernels, PassTheirContract) {
     for (std::uint64_t n = 0; n < 3; ++n) {  // all arithmetics
       const host::Options options = machine_number(n);
       const Trial trial = trials.run(options);
-      EXPECT_TRUE(trial.passed()) << kernel().op << " " << kernel().name << " " << one.name << ", "
+      EXPECT_TRUE(trial.passed() || (trial.unprovable() && !one.unprovable.empty()))
+          << kernel().op << " " << kernel().name << " " << one.name << ", "
                                   << describe(options) << ": " << trial.verdict() << " "
                                   << trial.reason();
     }

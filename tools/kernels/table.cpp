@@ -8,9 +8,11 @@ namespace plumbline {
 std::span<const Kernel> kernels() {
   static const std::vector<Kernel> table = [] {
     std::vector<Kernel> list;
+    add_indexer_scores_kernels(list);
     add_linear_kernels(list);
     add_norm_kernels(list);
     add_rope_kernels(list);
+    add_topk_kernels(list);
     std::stable_sort(list.begin(), list.end(),
                      [](const Kernel& a, const Kernel& b) { return a.op < b.op; });
     return list;

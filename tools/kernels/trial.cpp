@@ -56,6 +56,8 @@ void add_cases(const Kernel& kernel, const std::string& id, GenerateRequest requ
     KernelCase one;
     one.family = request.family;
     one.backward = request.grad;
+    if (const auto found = kernel.unprovable.find(id); found != kernel.unprovable.end())
+      one.unprovable = found->second;
     try {
       one.problem = problem_of(generate(request, 1), request);
     } catch (const Error& error) {
@@ -76,6 +78,14 @@ void add_cases(const Kernel& kernel, const std::string& id, GenerateRequest requ
 bool Trial::passed() const {
   return crime.empty() && report.verdict == Verdict::pass && report.not_in_actual.empty() &&
          report.not_an_output.empty();
+}
+
+bool Trial::unprovable() const {
+  if (!crime.empty() || report.verdict != Verdict::unprovable || !report.not_in_actual.empty() ||
+      !report.not_an_output.empty())
+    return false;
+  return std::all_of(report.tensors.begin(), report.tensors.end(),
+                     [](const TensorVerdict& tensor) { return tensor.counts[1] == 0; });
 }
 
 std::string Trial::verdict() const {

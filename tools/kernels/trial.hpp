@@ -13,6 +13,8 @@ struct Trial {
   CheckReport report;  // where there was no crime
 
   bool passed() const;
+  // Nothing outside any bound, and of some element no proof.
+  bool unprovable() const;
   std::string verdict() const;  // "PASS", or what is wrong in a word
   std::string reason() const;   // in a line
   long double margin() const;   // the largest of any tensor
@@ -39,7 +41,8 @@ struct KernelCase {
   std::string name, family;
   Problem problem;
   bool backward = false;
-  std::string refused;  // by the kernel: the reason
+  std::string refused;     // by the kernel: the reason
+  std::string unprovable;  // why UNPROVABLE is no failure here; empty: it is one
 };
 // suite: the path of a suite file, or empty. Errors name the case.
 std::vector<KernelCase> cases_of(const Kernel& kernel, const std::string& suite);
