@@ -38,7 +38,7 @@ void verify_case(const Kernel& kernel, const KernelCase& one, int seeds, TextTab
     table.rows.push_back(std::move(row));
     return;
   }
-  Trials trials(kernel, one.problem, one.backward);
+  Trials trials(kernel, one);
   long double margin = 0;
   bool proven = true;
   for (int n = 0; n < seeds; ++n) {

@@ -12,16 +12,6 @@
 
 namespace plumbline::device::PLUMBLINE_SIDE {
 
-// r of a row that is read by a whole warp.
-template <class X> DEVICE float rms_factor(const View<const X, 2>& x, std::int64_t row, float eps) {
-  float squares = 0.f;
-  for (std::int64_t i = lane(); i < x.extent(1); i += 32) {
-    const float value = number(X(x(row, i)));
-    squares = fused(value, value, squares);
-  }
-  return fast_rsqrt(warp_sum(squares) / float(x.extent(1)) + eps);
-}
-
 // X, W, Y: what x, weight and y are stored in. x may be rows of something wider.
 template <class X, class W, class Y> struct RmsForward {
   static constexpr int threads = row_threads;

@@ -30,7 +30,7 @@ class Kernels : public testing::TestWithParam<const Kernel*> {
 
 TEST_P(Kernels, PassTheirContract) {
   for (const KernelCase& one : all_cases()) {
-    Trials trials(kernel(), one.problem, one.backward);
+    Trials trials(kernel(), one);
     for (std::uint64_t n = 0; n < 3; ++n) {  // all arithmetics
       const host::Options options = machine_number(n);
       const Trial trial = trials.run(options);
@@ -70,7 +70,7 @@ TEST_P(Kernels, HaveOneResultInEveryOrder) {
     host::Options options;
     options.seed = seed, options.late = seed % 2 == 0, options.wander = false;
     options.shadow = seed <= 2;
-    Trials trials(kernel(), one.problem, one.backward);
+    Trials trials(kernel(), one);
     const std::string bytes = bytes_of(trials.run(options));
     if (seed == 1) first = bytes;
     EXPECT_EQ(bytes == first, true) << one.name << ", seed " << seed;

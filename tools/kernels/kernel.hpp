@@ -42,6 +42,7 @@ std::span<const Kernel> kernels();  // in the order of operations, naive before 
 KernelContract contract_on(const Json& contract, device::host::Products products);
 
 // The tables of each file, one kernel or a few each.
+void add_csa_compress_kernels(std::vector<Kernel>& table);
 void add_indexer_scores_kernels(std::vector<Kernel>& table);
 void add_linear_kernels(std::vector<Kernel>& table);
 void add_norm_kernels(std::vector<Kernel>& table);
