@@ -57,15 +57,16 @@ void verify_case(const Kernel& kernel, const KernelCase& one, int seeds, TextTab
     return;
   }
   ++(proven ? tally.passed : tally.unprovable);
-  row.insert(row.end(), {proven ? "PASS" : "UNPROVABLE", short_number(margin),
-                         fmt::format("host, {} machines{}", seeds,
-                                     proven ? "" : "; " + one.unprovable)});
+  row.insert(row.end(),
+             {proven ? "PASS" : "UNPROVABLE", short_number(margin),
+              fmt::format("host, {} machines{}", seeds, proven ? "" : "; " + one.unprovable)});
   table.rows.push_back(std::move(row));
 }
 
 void run(const Arguments& arguments) {
   if (arguments.device != "host")
-    throw Error("--device", in_quotes(arguments.device), "host: this program was built without a GPU");
+    throw Error("--device", in_quotes(arguments.device),
+                "host: this program was built without a GPU");
   if (arguments.seeds < 1 || arguments.seeds > 1000)
     throw Error("--seeds", std::to_string(arguments.seeds), "1 to 1000");
   TextTable table{{"op", "kernel", "fixture", "family", "verdict", "margin", "machine"}, {}};
@@ -82,7 +83,8 @@ void run(const Arguments& arguments) {
   if (!known) {
     std::string names;
     for (const Kernel& kernel : kernels()) {
-      if (names.find(kernel.op) == std::string::npos) names += (names.empty() ? "" : ", ") + kernel.op;
+      if (names.find(kernel.op) == std::string::npos)
+        names += (names.empty() ? "" : ", ") + kernel.op;
     }
     throw Error("OP", in_quotes(arguments.op), "an operation with a kernel: " + names);
   }
@@ -101,7 +103,8 @@ void add_verify(CLI::App& app) {
   command->add_option("op", arguments->op, "one operation; without it, all that have kernels")
       ->type_name("OP");
   command
-      ->add_option("--device", arguments->device, "where kernels run: host emulates a GPU and checks races, bounds and waits")
+      ->add_option("--device", arguments->device,
+                   "where kernels run: host emulates a GPU and checks races, bounds and waits")
       ->type_name("host|gpu");
   command->add_option("--seeds", arguments->seeds, "machines to try each case on (6)")
       ->type_name("N");

@@ -30,11 +30,11 @@ DEVICE int bits_in(std::uint32_t x) {
 template <class T> struct TopKRows {
   static constexpr int threads = 256, warps = threads / 32;
   struct Args {
-    View<const T, 2> scores;                 // rows keys
-    View<const unsigned char, 2> visible;    // rows keys
-    View<std::int32_t, 2> indices;           // rows k
-    View<std::int32_t, 2> selected;          // rows keys
-    View<std::int32_t, 2> list;              // rows k, workspace
+    View<const T, 2> scores;               // rows keys
+    View<const unsigned char, 2> visible;  // rows keys
+    View<std::int32_t, 2> indices;         // rows k
+    View<std::int32_t, 2> selected;        // rows keys
+    View<std::int32_t, 2> list;            // rows k, workspace
     bool threshold;
   };
   struct Plan {

@@ -35,9 +35,8 @@ TEST_P(Kernels, PassTheirContract) {
       const host::Options options = machine_number(n);
       const Trial trial = trials.run(options);
       EXPECT_TRUE(trial.passed() || (trial.unprovable() && !one.unprovable.empty()))
-          << kernel().op << " " << kernel().name << " " << one.name << ", "
-                                  << describe(options) << ": " << trial.verdict() << " "
-                                  << trial.reason();
+          << kernel().op << " " << kernel().name << " " << one.name << ", " << describe(options)
+          << ": " << trial.verdict() << " " << trial.reason();
     }
   }
 }
@@ -106,9 +105,8 @@ std::vector<const Kernel*> all_kernels() {
   for (const Kernel& kernel : kernels()) list.push_back(&kernel);
   return list;
 }
-INSTANTIATE_TEST_SUITE_P(Table, Kernels, testing::ValuesIn(all_kernels()), [](const auto& one) {
-  return one.param->op + "_" + one.param->name;
-});
+INSTANTIATE_TEST_SUITE_P(Table, Kernels, testing::ValuesIn(all_kernels()),
+                         [](const auto& one) { return one.param->op + "_" + one.param->name; });
 
 }  // namespace
 }  // namespace plumbline

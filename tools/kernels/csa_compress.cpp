@@ -34,8 +34,7 @@ Grids grids_of(const Problem& problem, const Json& options) {
   sizes.set("B", batch, "in.kv");
   sizes.set("S", kv.size(1), "in.kv");
   const bool physical = options.at("grid") == "physical";
-  const Visibility seen(mask, inputs, sizes,
-                        Blocks{m, physical ? Grid::physical : Grid::document});
+  const Visibility seen(mask, inputs, sizes, Blocks{m, physical ? Grid::physical : Grid::document});
   const bool by_position = physical && options.at("boundary") == "positions";
   const StoredTensor& present = or_none(problem.in, "prior_present");
   Grids grids;

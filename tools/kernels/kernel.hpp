@@ -45,6 +45,7 @@ KernelContract contract_on(const Json& contract, device::host::Products products
 void add_csa_compress_kernels(std::vector<Kernel>& table);
 void add_indexer_scores_kernels(std::vector<Kernel>& table);
 void add_linear_kernels(std::vector<Kernel>& table);
+void add_mla_projection_kernels(std::vector<Kernel>& table);
 void add_norm_kernels(std::vector<Kernel>& table);
 void add_rope_kernels(std::vector<Kernel>& table);
 void add_topk_kernels(std::vector<Kernel>& table);

@@ -32,8 +32,8 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   back.dx = bench.gradient("x", problem.in.at("x").shape);
   back.dweight = bench.gradient("weight", problem.in.at("weight").shape);
   if (args.bias != nullptr) back.dbias = bench.gradient("bias", problem.in.at("bias").shape);
-  back.workspace = static_cast<float*>(
-      bench.workspace("workspace", device::linear_backward_workspace(back)));
+  back.workspace =
+      static_cast<float*>(bench.workspace("workspace", device::linear_backward_workspace(back)));
   bench.start(device::host::linear_backward, back);
 }
 

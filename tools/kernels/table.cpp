@@ -11,6 +11,7 @@ std::span<const Kernel> kernels() {
     add_csa_compress_kernels(list);
     add_indexer_scores_kernels(list);
     add_linear_kernels(list);
+    add_mla_projection_kernels(list);
     add_norm_kernels(list);
     add_rope_kernels(list);
     add_topk_kernels(list);
@@ -39,7 +40,8 @@ std::string refuses_dtypes(const Problem& problem) {
     for (const auto& [name, tensor] : *tensors) {
       if (!is_real(tensor.dtype)) continue;
       const std::string found = tensor.name + " is " + std::string(name_of(tensor.dtype));
-      if (tensor.low || tensor.scale) return "reads plain numbers, and " + tensor.name + " has parts";
+      if (tensor.low || tensor.scale)
+        return "reads plain numbers, and " + tensor.name + " has parts";
       if (tensor.dtype != Dtype::bf16 && tensor.dtype != Dtype::f32)
         return "reads BF16 or F32, and " + found;
       if (common && *common != tensor.dtype) return "reads one dtype, and " + found;

@@ -28,8 +28,8 @@ struct KernelCase {
   Problem problem;
   bool backward = false;
   std::vector<std::string> expected;  // what the operation returns, by full names
-  std::string refused;     // by the kernel: the reason
-  std::string unprovable;  // why UNPROVABLE is no failure here; empty: it is one
+  std::string refused;                // by the kernel: the reason
+  std::string unprovable;             // why UNPROVABLE is no failure here; empty: it is one
 };
 
 // Judges as check does; results that are bit for bit those of an earlier trial under the same
