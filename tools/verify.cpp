@@ -71,22 +71,11 @@ void run(const Arguments& arguments) {
     throw Error("--seeds", std::to_string(arguments.seeds), "1 to 1000");
   TextTable table{{"op", "kernel", "fixture", "family", "verdict", "margin", "machine"}, {}};
   Tally tally;
-  bool known = false;
-  for (const Kernel& kernel : kernels()) {
-    if (!arguments.op.empty() && kernel.op != arguments.op) continue;
-    known = true;
-    const Progress progress("verifying " + kernel.op + " " + kernel.name);
-    const std::string suite = arguments.suites + "/" + kernel.op + ".json";
-    for (const KernelCase& one : cases_of(kernel, suite))
-      verify_case(kernel, one, arguments.seeds, table, tally);
-  }
-  if (!known) {
-    std::string names;
-    for (const Kernel& kernel : kernels()) {
-      if (names.find(kernel.op) == std::string::npos)
-        names += (names.empty() ? "" : ", ") + kernel.op;
-    }
-    throw Error("OP", in_quotes(arguments.op), "an operation with a kernel: " + names);
+  for (const Kernel* kernel : kernels_of(arguments.op)) {
+    const Progress progress("verifying " + kernel->op + " " + kernel->name);
+    const std::string suite = arguments.suites + "/" + kernel->op + ".json";
+    for (const KernelCase& one : cases_of(*kernel, suite))
+      verify_case(*kernel, one, arguments.seeds, table, tally);
   }
   print(as_text(table));
   print(fmt::format("\n{} passed, {} without proof, {} failed, {} not taken\n", tally.passed,

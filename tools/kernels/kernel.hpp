@@ -36,6 +36,8 @@ struct Kernel {
 };
 
 std::span<const Kernel> kernels();  // in the order of operations, naive before fast
+// Those of one operation, or all where it has no name. Error for an operation without a kernel.
+std::vector<const Kernel*> kernels_of(const std::string& op);
 
 // The contract of a kernel whose products a machine adds up in this way. Sums outside the tensor
 // core are in f32 to nearest, which every accumulator here allows.

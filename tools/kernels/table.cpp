@@ -1,6 +1,8 @@
 #include <algorithm>
 
+#include "fixtures/text.hpp"
 #include "reference/error.hpp"
+#include "reference/registry/option_visitors.hpp"
 #include "tools/kernels/kernel.hpp"
 
 namespace plumbline {
@@ -20,6 +22,20 @@ std::span<const Kernel> kernels() {
     return list;
   }();
   return table;
+}
+
+std::vector<const Kernel*> kernels_of(const std::string& op) {
+  std::vector<const Kernel*> list;
+  std::vector<std::string> names;
+  for (const Kernel& kernel : kernels()) {
+    list.push_back(&kernel);
+    if (names.empty() || names.back() != kernel.op) names.push_back(kernel.op);
+  }
+  if (op.empty()) return list;
+  std::erase_if(list, [&](const Kernel* kernel) { return kernel->op != op; });
+  if (list.empty())
+    throw Error("OP", in_quotes(op), "an operation with a kernel: " + joined(names));
+  return list;
 }
 
 KernelContract contract_on(const Json& contract, device::host::Products products) {
