@@ -1,8 +1,8 @@
 // device/mla_projection/naive.cuh: forward; the products of device/pieces with epilogues of their own.
 //
-// Floor, V3.2 (E 7168, H 128, Rq 1536, Rkv 512, dn + dr 128 + 64, dv 128) at 4096 tokens: 0.99 TFLOP,
-// 1.25 ms at 790 TFLOP/s; weights and results 0.75 GB, 0.17 ms. Fused epilogues save what a split
-// would cost: query, k_nope and value written and read once more, 0.6 GB or 0.14 ms.
+// Floor, V3.2 (E 7168, H 128, Rq 1536, Rkv 512, dn + dr 128 + 64, dv 128) at 4096 tokens: 0.57 TFLOP,
+// 0.72 ms at 790 TFLOP/s; weights and results 0.75 GB, 0.17 ms. Fused epilogues save what a split
+// would cost: query, k_nope and value written and read once more, 0.94 GB or 0.22 ms.
 //
 // A rotation needs two sums of a row. Columns of a tile are counted so that a pair is always (2i,
 // 2i + 1) of its head, wherever the weight keeps its two columns: the sums of a pair are then

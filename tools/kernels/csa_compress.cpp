@@ -119,7 +119,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   const Json options = operation("csa_compress").resolve(problem.options);
   device::CsaCompress args = arguments_of(bench, problem, options);
   results_of(bench, problem, args);
-  bench.start(device::host::csa_compress, args);
+  bench.start(PLUMBLINE_SIDES(csa_compress), args);
   if (!backward) return;
   device::CsaCompressBackward back;
   back.of = args;
@@ -137,7 +137,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   back.dprior_kv = gradient("prior_kv"), back.dprior_gate = gradient("prior_gate");
   back.workspace = static_cast<float*>(
       bench.workspace("workspace", device::csa_compress_backward_workspace(back)));
-  bench.start(device::host::csa_compress_backward, back);
+  bench.start(PLUMBLINE_SIDES(csa_compress_backward), back);
 }
 
 }  // namespace

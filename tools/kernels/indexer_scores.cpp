@@ -22,7 +22,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   args.q = bench.input(q), args.k = bench.input(k), args.w = bench.input(problem.in.at("w"));
   args.scores = static_cast<float*>(
       bench.result("out.scores", {args.batch, args.rows, args.keys}, Dtype::f32));
-  bench.start(device::host::indexer_scores, args);
+  bench.start(PLUMBLINE_SIDES(indexer_scores), args);
   if (!backward) return;
   device::IndexerScoresBackward back;
   back.of = args;
@@ -30,7 +30,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   back.dq = bench.gradient("q", q.shape);
   back.dk = bench.gradient("k", k.shape);
   back.dw = bench.gradient("w", problem.in.at("w").shape);
-  bench.start(device::host::indexer_scores_backward, back);
+  bench.start(PLUMBLINE_SIDES(indexer_scores_backward), back);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   device::Linear args = arguments_of(bench, problem);
   const Dtype dtype = problem.in.at("x").dtype;
   args.y = bench.result("out.y", {args.rows, args.groups, args.end - args.begin}, dtype);
-  bench.start(device::host::linear, args);
+  bench.start(PLUMBLINE_SIDES(linear), args);
   if (!backward) return;
   device::LinearBackward back;
   back.of = args;
@@ -34,7 +34,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   if (args.bias != nullptr) back.dbias = bench.gradient("bias", problem.in.at("bias").shape);
   back.workspace =
       static_cast<float*>(bench.workspace("workspace", device::linear_backward_workspace(back)));
-  bench.start(device::host::linear_backward, back);
+  bench.start(PLUMBLINE_SIDES(linear_backward), back);
 }
 
 }  // namespace

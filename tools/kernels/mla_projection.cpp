@@ -66,7 +66,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   args.k_pe = bench.result("out.k_pe", {batch, tokens, args.rope}, x.dtype);
   args.workspace =
       static_cast<float*>(bench.workspace("raw latents", device::mla_projection_workspace(args)));
-  bench.start(device::host::mla_projection, args);
+  bench.start(PLUMBLINE_SIDES(mla_projection), args);
   if (!backward) return;
   device::MlaProjectionBackward back;
   back.of = args;
@@ -87,7 +87,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   back.dbkv_a = gradient("bkv_a"), back.dbkv_b = gradient("bkv_b");
   back.workspace = static_cast<float*>(
       bench.workspace("workspace", device::mla_projection_backward_workspace(back)));
-  bench.start(device::host::mla_projection_backward, back);
+  bench.start(PLUMBLINE_SIDES(mla_projection_backward), back);
 }
 
 }  // namespace

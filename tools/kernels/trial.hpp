@@ -37,7 +37,7 @@ struct KernelCase {
 class Trials {
  public:
   Trials(const Kernel& kernel, const KernelCase& one) : kernel_(kernel), case_(one) {}
-  Trial run(const device::host::Options& options);
+  Trial run(const KernelMachine& machine);
 
  private:
   const Kernel& kernel_;
@@ -50,6 +50,6 @@ std::vector<KernelCase> cases_of(const Kernel& kernel, const std::string& suite)
 
 // The n-th machine of many: orders, schedules and arithmetics in turn.
 device::host::Options machine_number(std::uint64_t n);
-std::string describe(const device::host::Options& options);
+std::string describe(const KernelMachine& machine);
 
 }  // namespace plumbline
