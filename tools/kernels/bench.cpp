@@ -34,6 +34,10 @@ Bench::Bench(const KernelMachine& machine) : gpu_(machine.gpu), stream_(machine.
 #endif
 }
 
+void Bench::stop(const std::string& why) {
+  throw Error("--device gpu", why, "a kernel of both sides");
+}
+
 Bench::Buffer& Bench::room(std::size_t bytes) {
   buffers_.push_back(std::make_shared<Buffer>());
   Buffer& buffer = *buffers_.back();
