@@ -10,7 +10,8 @@
 //   struct Plan;                       its shared memory: arrays, tiles, barriers
 //   DEVICE static void run(const Args&, Plan&);
 //   static constexpr int residency;    optional: blocks per multiprocessor to leave registers for
-// and is started by launch<Kernel>(stream, Grid{x, y, z}, args), which is the same call on both sides.
+// and is started by launch<Kernel>(stream, Grid{x, y, z}, args), which is the same call on both
+// sides.
 //
 //   memory      Array<T, N>[i]   Tile<T, R, C, Layout>(r, c)   View<T, Rank>(i, j, ...)
 //               RowMajor, Padded<n>, Swizzle128; view.extent(d), view.exists()

@@ -47,7 +47,7 @@ template <int Bytes> struct alignas(Bytes) Words {
   std::uint32_t word[Bytes / 4];
 };
 
-// ---- layouts: where element (row, column) of an R x C tile lies ------------------------------------
+// ---- layouts: where element (row, column) of an R x C tile lies ---------------------------------
 
 struct RowMajor {
   static constexpr int alignment = 16;
@@ -81,7 +81,7 @@ struct Swizzle128 {
   }
 };
 
-// ---- wgmma matrix descriptors ---------------------------------------------------------------------
+// ---- wgmma matrix descriptors -------------------------------------------------------------------
 
 // 128-byte swizzle; address and strides in bytes, all multiples of 16. The host's tensor core reads
 // memory through these bits alone.

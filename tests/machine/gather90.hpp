@@ -1,9 +1,9 @@
 // tests/machine/gather90.hpp
 //
-// The skeleton of sparse attention on sm_90a, without its softmax: out = (Q · Kᵀ) · K over gathered
-// rows of K, one block per query, 64 heads. A warpgroup of producers gathers rows by cp.async into a
-// ring, a warpgroup of consumers multiplies: by descriptors, and then with A in registers and the
-// same tile read as [k][n].
+// The skeleton of sparse attention on sm_90a, without its softmax: out = (Q · Kᵀ) · K over
+// gathered rows of K, one block per query, 64 heads. A warpgroup of producers gathers rows by
+// cp.async into a ring, a warpgroup of consumers multiplies: by descriptors, and then with A in
+// registers and the same tile read as [k][n].
 #pragma once
 #include "device/machine/machine.hpp"
 

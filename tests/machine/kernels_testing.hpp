@@ -1,5 +1,5 @@
-// tests/machine/kernels_testing.hpp: small cases of the three sample kernels, whose results are exact
-// in every arithmetic, because all numbers are small integers.
+// tests/machine/kernels_testing.hpp: small cases of the three sample kernels, whose results are
+// exact in every arithmetic, because all numbers are small integers.
 #pragma once
 #include <vector>
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "device/machine/machine.hpp"
@@ -65,7 +66,7 @@ TEST(Lanes, Exchange) {
   EXPECT_EQ(play<64>(body), "");
 }
 
-// ---- numbers --------------------------------------------------------------------------------------
+// ---- numbers ------------------------------------------------------------------------------------
 
 double ulps(float got, double exact) {
   return std::fabs(static_cast<double>(got) - exact) /
@@ -158,7 +159,7 @@ TEST(Numbers, RoundToBf16AsTheyShould) {
   EXPECT_EQ(half_of(0xC0003F80u, 1).bits, 0xC000);
 }
 
-// ---- memory ---------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 struct Floats {
   Array<float, 64> f;
@@ -265,6 +266,15 @@ TEST(Streams, KnowTheirBuffers) {
                             }});
     EXPECT_TRUE(again.error().starts_with("OUT OF BOUNDS: a view")) << again.error();
   }
+  std::vector<float> none;
+  Stream empty;
+  empty.output("none", none.data(), 0);
+  empty.output("data", data.data(), 0);
+  const View<float, 2> nobody(data.data(), {0, 4});
+  launch<Ad<32, Nothing>>(empty, {}, {[&](Nothing&) { nobody(0, 1) = 1.f; }});
+  EXPECT_TRUE(empty.finish().starts_with("OUT OF BOUNDS: index 0 of axis 0 of data"))
+      << empty.error();
+
   const View<float, 1> absent;
   EXPECT_FALSE(absent.exists());
   EXPECT_TRUE(play<32>([&](Nothing&) { absent(0) = 1.f; }).starts_with("OUT OF BOUNDS: index 0"));
@@ -283,6 +293,22 @@ TEST(Streams, OrderOneLaunchAfterAnother) {
                               v(thread()) = round;
                             }});
   EXPECT_EQ(stream.finish(), "");
+}
+
+TEST(Streams, OfSeveralOsThreadsDoNotMeet) {
+  std::vector<std::string> reports(4);
+  std::vector<std::thread> pool;
+  for (std::size_t i = 0; i < reports.size(); ++i)
+    pool.emplace_back([&reports, i] {
+      reports[i] = play<64>(
+          [](Nothing&) {
+            for (int k = 0; k < 50; ++k) sync_block();
+            EXPECT_EQ(warp_sum(1), 32);
+          },
+          {.seed = i}, {3});
+    });
+  for (std::thread& t : pool) t.join();
+  for (const std::string& report : reports) EXPECT_EQ(report, "");
 }
 
 TEST(Streams, CarryWhatKernelsThrow) {

@@ -1,7 +1,7 @@
 // tests/machine/product90.hpp
 //
-// C = A · Bᵀ for a 64 x 64 tile on sm_90a: a producer warp fills a ring by TMA, a warpgroup multiplies
-// with wgmma, and the result leaves by TMA as bf16.
+// C = A · Bᵀ for a 64 x 64 tile on sm_90a: a producer warp fills a ring by TMA, a warpgroup
+// multiplies with wgmma, and the result leaves by TMA as bf16.
 #pragma once
 #include "device/machine/machine.hpp"
 

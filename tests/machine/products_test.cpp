@@ -1,4 +1,5 @@
-// Tensor cores: fragments, strips and warpgroup products agree with the textbook, in each arithmetic.
+// Tensor cores: fragments, strips and warpgroup products agree with the textbook, in each
+// arithmetic.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +15,7 @@ float value(int row, int column, int salt) {
   return static_cast<float>((row * 31 + column * 17 + salt) % 9 - 4);
 }
 
-// ---- a warp ---------------------------------------------------------------------------------------
+// ---- a warp -------------------------------------------------------------------------------------
 
 struct WarpPlan {
   Tile<bf16, 16, 16, Padded<8>> a;
@@ -70,7 +71,7 @@ TEST(Products, OfAWarp) {
   }
 }
 
-// ---- a warpgroup ----------------------------------------------------------------------------------
+// ---- a warpgroup --------------------------------------------------------------------------------
 
 template <int N> struct GroupProducts {
   static constexpr int threads = 128, depth = 64;
@@ -133,7 +134,7 @@ TEST(Products, OfAWarpgroup64) { group_products<64>(); }
 TEST(Products, OfAWarpgroup128) { group_products<128>(); }
 TEST(Products, OfAWarpgroup256) { group_products<256>(); }
 
-// ---- arithmetic -----------------------------------------------------------------------------------
+// ---- arithmetic ---------------------------------------------------------------------------------
 
 struct Sum {
   float sequential = 0, once = 0, truncated = 0;

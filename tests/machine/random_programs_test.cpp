@@ -1,6 +1,6 @@
-// Random programs of accesses and synchronisations: the shadow must report a crime exactly when there
-// is one. Who knows what is found a second time here, without clocks: every access is followed
-// forward through the program, by brute force, as a set of threads it has reached.
+// Random programs of accesses and synchronisations: the shadow must report a crime exactly when
+// there is one. Who knows what is found a second time here, without clocks: every access is
+// followed forward through the program, by brute force, as a set of threads it has reached.
 #include <gtest/gtest.h>
 
 #include <bitset>
@@ -43,9 +43,10 @@ struct Step {
 };
 using Program = std::vector<Step>;
 
-// ---- the oracle -----------------------------------------------------------------------------------
+// ---- the oracle ---------------------------------------------------------------------------------
 
-// What step i has reached before each later step: threads that know it, threads that know it fenced.
+// What step i has reached before each later step: threads that know it, threads that know it
+// fenced.
 struct Reach {
   std::vector<bool> known, fenced;  // by the thread of step j
 };
@@ -113,8 +114,8 @@ Reach follow(const Program& program, std::size_t i) {
 }
 
 // A crime between steps on one cell. An access that a later write on the same cell knows is behind
-// that write for whoever knows the write, also where the write's own thread is not asked: a copy does
-// not land before what its issuer knew.
+// that write for whoever knows the write, also where the write's own thread is not asked: a copy
+// does not land before what its issuer knew.
 bool crime_on(int cell, const Program& program, const std::vector<Reach>& reach) {
   std::vector<std::size_t> here;
   for (std::size_t i = 0; i < program.size(); ++i)
@@ -149,7 +150,7 @@ bool has_crime(const Program& program) {
   return false;
 }
 
-// ---- the same program on the machine --------------------------------------------------------------
+// ---- the same program on the machine ------------------------------------------------------------
 
 struct Interpreter {
   static constexpr int threads = host::threads;
@@ -216,7 +217,7 @@ struct Interpreter {
   }
 };
 
-// ---- programs -------------------------------------------------------------------------------------
+// ---- programs -----------------------------------------------------------------------------------
 
 class Author {
  public:

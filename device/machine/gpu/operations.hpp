@@ -6,7 +6,7 @@
 
 namespace plumbline::device::gpu {
 
-// ---- memory ---------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 template <class T, int N> struct alignas(16) Array {
   T data[N];
@@ -55,7 +55,7 @@ template <class T> DEVICE std::uint32_t shared_address(T& x) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(&x));
 }
 
-// ---- threads and their meetings -------------------------------------------------------------------
+// ---- threads and their meetings -----------------------------------------------------------------
 
 DEVICE int thread() { return static_cast<int>(threadIdx.x); }
 DEVICE int lane() { return static_cast<int>(threadIdx.x & 31); }
@@ -82,7 +82,7 @@ template <class T> DEVICE T shuffle_xor(T value, int mask) {
 }
 DEVICE std::uint32_t ballot(bool p) { return __ballot_sync(~0u, p); }
 
-// ---- numbers --------------------------------------------------------------------------------------
+// ---- numbers ------------------------------------------------------------------------------------
 
 DEVICE float fast_exp2(float x) {
   float y;
@@ -140,7 +140,7 @@ template <class T> DEVICE T warp_maximum(T value) {
   return value;
 }
 
-// ---- wide accesses and reductions -----------------------------------------------------------------
+// ---- wide accesses and reductions ---------------------------------------------------------------
 
 template <int Bytes, class T> DEVICE Words<Bytes> load(T& at) {
   return *reinterpret_cast<const Words<Bytes>*>(&at);
@@ -170,7 +170,7 @@ DEVICE void reduce_add4(float& at, float a, float b, float c, float d) {
 #endif
 }
 
-// ---- cp.async -------------------------------------------------------------------------------------
+// ---- cp.async -----------------------------------------------------------------------------------
 
 // 16 bytes; an invalid copy writes zeros and does not read its source.
 template <class To, class From>

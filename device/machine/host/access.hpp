@@ -1,9 +1,9 @@
 // device/machine/host/access.hpp
 //
-// Memory as kernels see it. Where the GPU hands out a T&, the host hands out a Ref: a temporary that
-// knows its bounds and the line it stands on, and can only be read once, written once, or passed to
-// an operation. `auto x = s.key(r, c)` therefore yields nothing useful here, `&`, `++` and writes
-// to inputs do not compile; `float x = s.key(r, c)` does what it says.
+// Memory as kernels see it. Where the GPU hands out a T&, the host hands out a Ref: a temporary
+// that knows its bounds and the line it stands on, and can only be read once, written once, or
+// passed to an operation. `auto x = s.key(r, c)` therefore yields nothing useful here, `&`, `++`
+// and writes to inputs do not compile; `float x = s.key(r, c)` does what it says.
 #pragma once
 #include <array>
 #include <concepts>
@@ -129,7 +129,8 @@ template <class T, int Rank> class View {
     if (stride[Rank - 1] != 1)
       throw std::invalid_argument("the last dimension of a View is contiguous");
   }
-  // A copy looks its buffer up anew: launches copy their arguments, and buffers change between them.
+  // A copy looks its buffer up anew: launches copy their arguments, and buffers change between
+  // them.
   View(const View& other) : data_(other.data_) { copy_shape(other); }
   View& operator=(const View& other) {
     data_ = other.data_, region_ = nullptr;
@@ -156,9 +157,11 @@ template <class T, int Rank> class View {
   Region& region() const {
     if (!region_) {
       std::int64_t last = 0;
-      for (int d = 0; d < Rank; ++d) last += (extent_[d] - 1) * stride_[d];
-      region_ =
-          &Machine::current().find(data_, static_cast<std::size_t>(last + 1) * sizeof(T), "view");
+      bool empty = false;
+      for (int d = 0; d < Rank; ++d)
+        last += (extent_[d] - 1) * stride_[d], empty |= extent_[d] == 0;
+      const std::int64_t bytes = empty ? 0 : (last + 1) * static_cast<std::int64_t>(sizeof(T));
+      region_ = &Machine::current().find(data_, static_cast<std::size_t>(bytes), "view");
     }
     return *region_;
   }

@@ -119,7 +119,7 @@ template <class T> std::uint32_t shared_address(Ref<T>&& x) {
                                     Machine::current().shared().base());
 }
 
-// ---- the tensor core of a warpgroup ---------------------------------------------------------------
+// ---- the tensor core of a warpgroup -------------------------------------------------------------
 
 template <int N> class Accumulator : public AccumulatorState {
   static_assert(N == 64 || N == 128 || N == 256, "wgmma is there for these widths");

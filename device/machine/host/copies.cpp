@@ -24,7 +24,7 @@ void Machine::touch(Region& region, const void* p, int size, Touch kind, Where a
   region.touch(p, size, kind, {clock.now(), lane_bit(clock.id), clock, at});
 }
 
-// ---- cp.async -------------------------------------------------------------------------------------
+// ---- cp.async -----------------------------------------------------------------------------------
 
 void Machine::copy_async16(Region& to, void* p, Region& from, const void* q, bool valid, Where at) {
   Thread& self = me();
@@ -66,7 +66,7 @@ void Machine::wait_groups(std::size_t left) {
   }
 }
 
-// ---- mbarriers ------------------------------------------------------------------------------------
+// ---- mbarriers ----------------------------------------------------------------------------------
 
 std::uint32_t Machine::new_bulk_actor(std::uint32_t count) {
   if (bulk_in_use_ + count > bulk_actors)
@@ -95,7 +95,8 @@ Mbarrier& Machine::barrier_at(void* word, Where at, bool proxy) {
   if (options.shadow) {
     const Clock& clock = me().clock;
     const bool fence = proxy && !found->second.published;
-    shared_->touch(word, 8, Touch::read, {clock.now(), lane_bit(clock.id), clock, at, fence});
+    shared_->touch(word, 8, Touch::read,
+                   {clock.now(), lane_bit(clock.id), clock, at, fence, false});
   }
   return found->second;
 }
@@ -108,7 +109,7 @@ void Machine::fence_barrier_init() {
 void Machine::fence_async() {
   Clock& clock = me().clock;
   clock.fenced = clock.seen, clock.own_fenced = clock.own, clock.copies_fenced = clock.copies;
-  clock.own = ++tick_;
+  ++clock.own;
 }
 
 void Machine::arrived(Mbarrier& b, const Clock& clock, Where at) {
@@ -138,7 +139,7 @@ void Machine::advance(Mbarrier& b) {
 void Machine::arrive(void* word, int bytes, Where at) {
   Mbarrier& b = barrier_at(word, at, false);
   arrived(b, me().clock, at);
-  me().clock.own = ++tick_;
+  ++me().clock.own;
   b.bytes += bytes;
   advance(b);
 }
@@ -177,7 +178,7 @@ void Machine::deliver(std::size_t k) {
   advance(*landing.barrier);
 }
 
-// ---- bulk copies ----------------------------------------------------------------------------------
+// ---- bulk copies --------------------------------------------------------------------------------
 
 void Machine::copy_bulk(std::vector<Piece> pieces, void* word, Where at) {
   Mbarrier* const b = &barrier_at(word, at, true);

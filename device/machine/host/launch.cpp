@@ -22,7 +22,7 @@ void refuse_wide(const Region& region, const void* p, int bytes, bool leaves, Wh
               std::to_string(Machine::me().clock.id) + " at " + text(at));
 }
 
-// ---- tensor maps ----------------------------------------------------------------------------------
+// ---- tensor maps --------------------------------------------------------------------------------
 
 char* TensorMap::chunk(std::int64_t row, std::int64_t column) const {
   const bool inside = row >= 0 && row < rows && column >= 0 && column < columns;
@@ -57,7 +57,7 @@ TensorMap make_tensor_map(char* data, std::int64_t rows, std::int64_t columns, s
   return map;
 }
 
-// ---- blocks ---------------------------------------------------------------------------------------
+// ---- blocks -------------------------------------------------------------------------------------
 
 Region& Machine::find(const void* p, std::size_t bytes, const char* what) {
   for (const auto& buffer : buffers)
@@ -97,7 +97,6 @@ void Machine::launch(int block_threads, Grid blocks, std::size_t plan_bytes,
 void Machine::run_block(const std::function<void()>& body) {
   body_ = body;
   unfinished_ = threads;
-  tick_ = 1;
   const auto warps = static_cast<std::size_t>(threads) / 32, groups = (warps + 3) / 4;
   warps_.assign(warps, {}), groups_.assign(groups, {}), tensor_.assign(groups, {});
   barriers_.fill({});
@@ -112,7 +111,8 @@ void Machine::run_block(const std::function<void()>& body) {
                     nothing_};
     t.copies.clear(), t.groups.clear(), t.stores.clear(), t.store_groups.clear();
     t.copy_tick = 1, t.last_copy = 0, t.store_tick = t.store_actor = 0;
-    t.issues = 0, t.register_tick = t.register_fence = 0, t.passages = 0;
+    t.issues = 0, t.register_tick = t.register_fence = 0, t.left_out = 0;
+    t.passages.clear();
     wake(&t);
   }
   run_somebody();
@@ -156,7 +156,7 @@ void Machine::check_everything_waited_for() {
           std::to_string(offset);
 }
 
-// ---- buffers --------------------------------------------------------------------------------------
+// ---- buffers ------------------------------------------------------------------------------------
 
 Stream::Stream(Options options) { machine_.options = std::move(options); }
 

@@ -7,10 +7,8 @@
 //   stream.input("query", query.data(), query.size());
 //   stream.output("scores", scores.data(), scores.size());       // poisoned now
 //   launch<Kernel>(stream, {blocks}, args);
-//   EXPECT_EQ(stream.finish(), "");                              // everything written, nothing wrong
+//   EXPECT_EQ(stream.finish(), "");  // everything written, nothing wrong
 #pragma once
-#include <span>
-
 #include "device/machine/host/access.hpp"
 
 namespace plumbline::device::host {

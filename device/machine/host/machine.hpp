@@ -1,7 +1,7 @@
 // device/machine/host/machine.hpp
 //
-// The host's multiprocessor: one block at a time, its threads as fibers of one OS thread, in a seeded
-// random order. Everything here is machinery behind operations.hpp; kernels never name it.
+// The host's multiprocessor: one block at a time, its threads as fibers of one OS thread, in a
+// seeded random order. Everything here is machinery behind operations.hpp; kernels never name it.
 //
 //   fibers.cpp    who runs, who waits, what a deadlock looks like
 //   meetings.cpp  barriers, warps doing one thing together, leaving out a synchronisation
@@ -61,7 +61,8 @@ struct Thread {
   const char* waits_for = "";
   std::uint32_t waits_id = 0;
   Where at;
-  int passages = 0;  // of the site that is left out
+  std::vector<int> passages;  // of each site
+  int left_out = 0;           // of the one that is left out
 
   std::vector<Copy> copies;                    // oldest first
   std::deque<std::uint32_t> groups;            // the last tick of each committed group
@@ -269,7 +270,6 @@ class Machine {
   std::uint32_t bulk_in_use_ = 0;
   Known nothing_;  // a vector of zeros
   Merger merge_seen_, merge_fenced_;
-  std::uint32_t tick_ = 1;
   std::uint32_t block_number_ = 0;  // through all launches
 };
 

@@ -7,10 +7,13 @@ namespace plumbline::device::host {
 
 bool Machine::left_out(const char* kind, Where at) {
   if (options.without && options.without->at == at && options.without->kind == kind)
-    return options.passage < 0 || me().passages++ == options.passage;
-  for (const Site& site : sites)
-    if (site.at == at && site.kind == kind) return false;
-  sites.push_back({kind, at});
+    return options.passage < 0 || me().left_out++ == options.passage;
+  std::size_t k = 0;
+  while (k < sites.size() && !(sites[k].at == at && sites[k].kind == kind)) ++k;
+  if (k == sites.size()) sites.push_back({kind, at});
+  std::vector<int>& passages = me().passages;
+  if (passages.size() <= k) passages.resize(k + 1);
+  sites[k].passages = std::max(sites[k].passages, ++passages[k]);
   return false;
 }
 
@@ -36,7 +39,7 @@ void Machine::sync(int id, int count, bool waits, Where at) {
   if (waits)
     b.waiting.push_back(&self);
   else
-    self.clock.own = ++tick_;
+    ++self.clock.own;
   if (++b.arrived < count) {
     if (waits) wait("barrier", static_cast<std::uint32_t>(id), at);
     return;
@@ -49,9 +52,11 @@ void Machine::sync(int id, int count, bool waits, Where at) {
       throw Crime(name + " PARTIAL WARP: only " + std::to_string(lanes[w]) + " lanes of warp " +
                   std::to_string(w) + " came to " + text(at));
   const Lesson lesson = options.shadow ? join(b.clocks) : Lesson{nothing_, nothing_};
-  ++tick_;
+  // Later than any of those who met, and the same for all: lanes of one clock are stored together.
+  std::uint32_t next = 0;
+  for (const Clock& clock : b.clocks) next = std::max(next, clock.own + 1);
   for (Thread* t : b.waiting) {
-    t->clock.seen = lesson.seen, t->clock.fenced = lesson.fenced, t->clock.own = tick_;
+    t->clock.seen = lesson.seen, t->clock.fenced = lesson.fenced, t->clock.own = next;
     if (t != &self) wake(t);
   }
   b.arrived = 0, b.clocks.clear(), b.waiting.clear();
@@ -82,14 +87,15 @@ void Machine::sync_warp(Where at) {
   Clock& mine = me().clock;
   void** const parts = meet(warp(), 32, static_cast<int>(mine.id % 32), &mine, "sync_warp", at);
   if (!parts) return;
-  ++tick_;
   if (options.shadow) {
     std::vector<Clock> clocks;
     for (int i = 0; i < 32; ++i) clocks.push_back(*static_cast<Clock*>(parts[i]));
     const Lesson lesson = join(clocks);
+    std::uint32_t next = 0;
+    for (const Clock& clock : clocks) next = std::max(next, clock.own + 1);
     for (int i = 0; i < 32; ++i) {
       Clock& clock = *static_cast<Clock*>(parts[i]);
-      clock.seen = lesson.seen, clock.fenced = lesson.fenced, clock.own = tick_;
+      clock.seen = lesson.seen, clock.fenced = lesson.fenced, clock.own = next;
     }
   }
   dismiss(warp());

@@ -9,7 +9,7 @@
 
 namespace plumbline::device::host {
 
-// ---- threads and their meetings -------------------------------------------------------------------
+// ---- threads and their meetings -----------------------------------------------------------------
 
 inline int thread() { return static_cast<int>(Machine::me().clock.id); }
 inline int lane() { return thread() % 32; }
@@ -89,7 +89,7 @@ template <class T> T warp_maximum(T value, Where at = Where::here()) {
   return value;
 }
 
-// ---- wide accesses and reductions -----------------------------------------------------------------
+// ---- wide accesses and reductions ---------------------------------------------------------------
 
 template <int Bytes, class T> Words<Bytes> load(Ref<T>&& at) {
   at.wide(Bytes).touch(Touch::read, Bytes);
@@ -129,7 +129,7 @@ inline void reduce_add4(Ref<float>&& at, float a, float b, float c, float d) {
   p[0] += a, p[1] += b, p[2] += c, p[3] += d;
 }
 
-// ---- cp.async -------------------------------------------------------------------------------------
+// ---- cp.async -----------------------------------------------------------------------------------
 
 template <class To, class From>
 void copy_async16(Ref<To>&& to, Ref<From>&& from, bool valid = true) {
@@ -147,7 +147,7 @@ template <int N> void wait_groups(Where at = Where::here()) {
   if (!m.left_out("wait_groups", at)) m.wait_groups(N);
 }
 
-// ---- the tensor core of a warp --------------------------------------------------------------------
+// ---- the tensor core of a warp ------------------------------------------------------------------
 
 inline std::uint32_t next_register_tick() { return ++Machine::me().register_tick; }
 
@@ -177,8 +177,8 @@ inline void mma(float (&d)[4], const FragmentA& a, const FragmentB& b, Where at 
   Machine::current().mma(d, a.x, b.x, at);
 }
 
-// A strip is one meeting of the warp instead of 2 + 1 per two groups of columns; each lane is charged
-// with the rows that its ldmatrix would fetch.
+// A strip is one meeting of the warp instead of 2 + 1 per two groups of columns; each lane is
+// charged with the rows that its ldmatrix would fetch.
 template <int N, class Tile> void multiply(float (&acc)[N][4], const FragmentA& a, Tile& b, int n,
                                            int k, Where at = Where::here()) {
   static_assert(N % 2 == 0, "one ldmatrix serves two groups of eight columns");

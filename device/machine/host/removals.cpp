@@ -21,13 +21,15 @@ std::vector<Removal> leave_out_each(const Run& run, Options options, int passage
     if (!wrong.empty()) throw std::runtime_error("with nothing left out: " + wrong);
   }
   std::vector<Removal> out;
-  for (const Site& site : sites)
-    for (int passage = passages > 0 ? 0 : -1; passage < passages; ++passage) {
-      options.without = site;
-      options.passage = passage;
-      out.push_back({site, passage, run_once(run, options, false), run_once(run, options, true)});
-      if (passages == 0) break;
-    }
+  const auto leave_out = [&](const Site& site, int passage) {
+    options.without = site;
+    options.passage = passage;
+    out.push_back({site, passage, run_once(run, options, false), run_once(run, options, true)});
+  };
+  for (const Site& site : sites) {
+    if (passages == 0) leave_out(site, -1);
+    for (int k = 0; k < std::min(passages, site.passages); ++k) leave_out(site, k);
+  }
   return out;
 }
 

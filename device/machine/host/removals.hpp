@@ -1,8 +1,8 @@
 // device/machine/host/removals.hpp
 //
-// Is every synchronisation of a kernel needed, and would its loss be noticed? Each site is left out in
-// turn, in the early and in the late schedule. A site whose loss goes unreported is either superfluous
-// (then the line goes) or guards against something the machine cannot see.
+// Is every synchronisation of a kernel needed, and would its loss be noticed? Each site is left
+// out in turn, in the early and in the late schedule. A site whose loss goes unreported is either
+// superfluous (then the line goes) or guards against something the machine cannot see.
 #pragma once
 #include <functional>
 #include <string>
@@ -19,8 +19,8 @@ struct Removal {
   bool reported() const { return !early.empty() && !late.empty(); }
 };
 
-// Registers buffers, launches, and returns what is wrong: stream.finish(), or a complaint of its own
-// about the values.
+// Registers buffers, launches, and returns what is wrong: stream.finish(), or a complaint of its
+// own about the values.
 using Run = std::function<std::string(Stream&)>;
 
 // passages: how many of each site's passages are left out one at a time; 0: all of them at once.

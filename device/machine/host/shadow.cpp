@@ -120,6 +120,7 @@ void Region::visit(Cell& cell, std::size_t byte, Touch touch, const Toucher& who
   if (touch != Touch::atomic)
     refuse_unknown(cell.atomic, Touch::atomic, cell.atomic_at, byte, touch, who);
 
+  if (!who.leaves_trace) return;
   if (touch == Touch::read) {
     add(cell.read, who);
     cell.read_at = who.at;
@@ -175,7 +176,7 @@ void Region::refuse_unknown_set(Epoch e, Touch other, Where at, std::size_t byte
     }
 }
 
-// ---- sets of readers, sets of atomic accesses -----------------------------------------------------
+// ---- sets of readers, sets of atomic accesses ---------------------------------------------------
 
 bool Region::has(Epoch of, const Toucher& who) const {
   if (!of.clock) return false;
@@ -186,7 +187,8 @@ bool Region::has(Epoch of, const Toucher& who) const {
   return false;
 }
 
-// A lane that comes again at a later clock replaces its earlier self, which program order puts before.
+// A lane that comes again at a later clock replaces its earlier self, which program order puts
+// before.
 void Region::add_member(Set& set, const Toucher& who) const {
   const std::uint32_t group = who.epoch.actor / 32;
   for (Member& member : set)

@@ -25,13 +25,14 @@ namespace plumbline::device::host {
 enum class Touch { read, write, atomic };
 
 // Who touches: `lanes` are bits within the actor's group of 32, since the four tensor cores of a
-// warpgroup read the same operand at once. `proxy`: through the async proxy.
+// warpgroup read the same operand at once. `proxy`: through the async proxy. `leaves_trace`: later
+// accesses are held against this one.
 struct Toucher {
   Epoch epoch;
   std::uint32_t lanes = 0;
   const Clock& clock;
   Where at;
-  bool proxy = false;
+  bool proxy = false, leaves_trace = true;
 };
 
 // input: only read during launches. output: must be written in full. workspace: neither.

@@ -1,5 +1,5 @@
-// Products of a warpgroup. Issuing is asynchronous: a thread leaves its part and runs on; the last of
-// the 128 sets the product going, and only a wait makes them meet.
+// Products of a warpgroup. Issuing is asynchronous: a thread leaves its part and runs on; the last
+// of the 128 sets the product going, and only a wait makes them meet.
 #include <cstring>
 
 #include "device/machine/host/numbers.hpp"
@@ -21,9 +21,9 @@ template <class Move> void each_sum(int t, int columns, Move move) {
 
 }  // namespace
 
-// What the hardware does with a descriptor, 16 bytes at a time. K-major: eight rows of 128 bytes make
-// an atom, `stride` leads to the next eight. Transposed: `row` counts depth, `column` crosses panels
-// of 64, `leading` apart. Then address bits 4-6 are exchanged with bits 7-9.
+// What the hardware does with a descriptor, 16 bytes at a time. K-major: eight rows of 128 bytes
+// make an atom, `stride` leads to the next eight. Transposed: `row` counts depth, `column` crosses
+// panels of 64, `leading` apart. Then address bits 4-6 are exchanged with bits 7-9.
 const void* Machine::operand_row(const WarpgroupProduct& product, bool is_left, int row,
                                  int column) const {
   const std::uint64_t bits = (is_left ? product.a : product.b).bits;

@@ -6,9 +6,10 @@
 
 namespace plumbline::device::host {
 
-// A source line in eight bytes, so that shadow memory can afford three per cell: the file's name is
-// a pointer of at most 48 bits, the line takes the rest. Every operation has a hidden last parameter
-// of this type. (std::source_location is missing in clang 14; the builtins are in both compilers.)
+// A source line in eight bytes, so that shadow memory can afford three per cell: the file's name
+// is a pointer of at most 48 bits, the line takes the rest. Every operation has a hidden last
+// parameter of this type. (std::source_location is missing in clang 14; the builtins are in both
+// compilers.)
 class Where {
  public:
   Where() = default;
@@ -37,6 +38,7 @@ struct Crime : std::runtime_error {
 struct Site {
   std::string kind;
   Where at;
+  int passages = 0;  // how often one thread of one block came by, at most
   friend bool operator==(const Site& a, const Site& b) { return a.at == b.at && a.kind == b.kind; }
 };
 

@@ -223,7 +223,8 @@ template <bool honest> struct BulkOutlivesItsBlock : Bulk {
     a.out(thread()) = 1;
   }
 };
-// Arriving when copied speaks of the copies; the row numbers beside them need an arrival of their own.
+// Arriving when copied speaks of the copies; the row numbers beside them need an arrival of their
+// own.
 template <bool honest> struct CopiesSpeakForStores : CrimeOf<64, BulkPlan> {
   DEVICE static void run(const Args& a, Plan& s) {
     start(s, honest ? 64 : 32, 1);

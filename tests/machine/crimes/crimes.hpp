@@ -1,7 +1,7 @@
 // tests/machine/crimes/crimes.hpp
 //
-// One small kernel per crime. <true> is its honest twin, which differs by the one thing that matters
-// and must run without complaint. The texts are compiled for the GPU as well.
+// One small kernel per crime. <true> is its honest twin, which differs by the one thing that
+// matters and must run without complaint. The texts are compiled for the GPU as well.
 #pragma once
 #include "device/machine/machine.hpp"
 
