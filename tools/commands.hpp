@@ -20,6 +20,7 @@ void add_info(CLI::App& app);
 void add_mask(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_fixtures(CLI::App& app);
+void add_verify(CLI::App& app);
 
 inline CLI::RuntimeError numbers_disagree() { return CLI::RuntimeError(1); }
 

@@ -79,6 +79,7 @@ int run(int argc, char** argv) {
   add_mask(app);
   add_generate(app);
   add_fixtures(app);
+  add_verify(app);
   int status = 0;
   try {
     app.parse(argc, argv);
