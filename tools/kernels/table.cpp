@@ -7,6 +7,7 @@ std::span<const Kernel> kernels() {
   static const std::vector<Kernel> table = [] {
     std::vector<Kernel> list;
     add_linear_kernels(list);
+    add_csa_attention_kernels(list);
     return list;
   }();
   return table;

@@ -1,0 +1,50 @@
+#include "device/csa_attention/launch.hpp"
+
+#include "device/csa_attention/naive.cuh"
+
+namespace plumbline::device {
+
+#ifndef __CUDACC__
+std::size_t csa_attention_backward_workspace(const AttentionBackward& args) {
+  return sizeof(float) * static_cast<std::size_t>(host::attention_backward_floats(args));
+}
+#endif
+
+namespace PLUMBLINE_SIDE {
+namespace {
+
+bool valid(Stream& stream, const Attention& p) {
+  if (p.groups != 1)
+    stream.fail("csa_attention: more than one key head");
+  else if (p.near.value || p.far.value || p.width != p.value_width)
+    stream.fail("csa_attention: keys that are not the values");
+  else if (p.width > 512)
+    stream.fail("csa_attention: more than 512 channels");
+  return !stream.failed();
+}
+
+template <class T> void forward(Stream& stream, const Attention& p) {
+  if (p.width <= 64) return attend<T, 64, true>(stream, p);
+  if (p.width <= 128) return attend<T, 128, true>(stream, p);
+  attend<T, 512, true>(stream, p);
+}
+template <class T> void backward(Stream& stream, const AttentionBackward& args) {
+  if (args.of.width <= 64) return pull_back<T, 64, true>(stream, args);
+  if (args.of.width <= 128) return pull_back<T, 128, true>(stream, args);
+  pull_back<T, 512, true>(stream, args);
+}
+
+}  // namespace
+
+void csa_attention(Stream& stream, const Attention& args) {
+  if (!valid_attention(stream, "csa_attention", args) || !valid(stream, args)) return;
+  args.type == Type::bf16 ? forward<bf16>(stream, args) : forward<float>(stream, args);
+}
+
+void csa_attention_backward(Stream& stream, const AttentionBackward& args) {
+  if (!valid_attention(stream, "csa_attention", args) || !valid(stream, args.of)) return;
+  args.of.type == Type::bf16 ? backward<bf16>(stream, args) : backward<float>(stream, args);
+}
+
+}  // namespace PLUMBLINE_SIDE
+}  // namespace plumbline::device

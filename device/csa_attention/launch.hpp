@@ -1,0 +1,17 @@
+// device/csa_attention/launch.hpp
+//
+// The attention of DeepSeek-V4: `near` is the window over tokens, `far` the compressed blocks that an
+// indexer has selected; each row of either is one latent, key and value at once, for all heads.
+// Widths: D = Dv up to 512. f32 sums and lse; output in `type`. The forward has one result in every
+// order; gradients of keys are added by atomics.
+#pragma once
+#include "device/pieces/attention.hpp"
+
+namespace plumbline::device {
+
+std::size_t csa_attention_backward_workspace(const AttentionBackward& args);  // bytes
+
+PLUMBLINE_LAUNCHER(csa_attention, Attention)
+PLUMBLINE_LAUNCHER(csa_attention_backward, AttentionBackward)
+
+}  // namespace plumbline::device
