@@ -40,6 +40,7 @@ KernelContract contract_on(const Json& contract, device::host::Products products
 // The tables of each file, one kernel or a few each.
 void add_linear_kernels(std::vector<Kernel>& table);
 void add_csa_attention_kernels(std::vector<Kernel>& table);
+void add_mla_attention_kernels(std::vector<Kernel>& table);
 
 // ---- reasons that several kernels have -----------------------------------------------------------
 

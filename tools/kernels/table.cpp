@@ -8,6 +8,7 @@ std::span<const Kernel> kernels() {
     std::vector<Kernel> list;
     add_linear_kernels(list);
     add_csa_attention_kernels(list);
+    add_mla_attention_kernels(list);
     return list;
   }();
   return table;
