@@ -13,28 +13,11 @@
 // 32 FLOP for each byte of bf16. The ridge of an H200 is near 180: bound by L2, not by arithmetic;
 // a fast kernel has larger tiles and loads while it computes.
 #pragma once
-#include "device/machine/machine.hpp"
+#include "device/pieces/numbers.cuh"
 
 namespace plumbline::device::PLUMBLINE_SIDE {
 
 constexpr int tile_rows = 64, tile_columns = 64, tile_depth = 32, tile_threads = 128;
-
-template <class T> struct Zero;
-template <> struct Zero<bf16> {
-  DEVICE static bf16 value() { return {0}; }
-};
-template <> struct Zero<float> {
-  DEVICE static float value() { return 0.f; }
-};
-DEVICE float number(bf16 x) { return to_float(x); }
-DEVICE float number(float x) { return x; }
-template <class T> struct Stored;
-template <> struct Stored<bf16> {
-  DEVICE static bf16 of(float x) { return to_bf16(x); }
-};
-template <> struct Stored<float> {
-  DEVICE static float of(float x) { return x; }
-};
 
 // 16 bytes of padding: the eight rows of an ldmatrix fall into different banks.
 template <class T> struct ProductPlan {

@@ -30,11 +30,12 @@ class Kernels : public testing::TestWithParam<const Kernel*> {
 
 TEST_P(Kernels, PassTheirContract) {
   for (const KernelCase& one : all_cases()) {
-    Trials trials(kernel(), one.problem, one.backward);
+    Trials trials(kernel(), one);
     for (std::uint64_t n = 0; n < 3; ++n) {  // all arithmetics
       const host::Options options = machine_number(n);
       const Trial trial = trials.run(options);
-      EXPECT_TRUE(trial.passed()) << kernel().op << " " << kernel().name << " " << one.name << ", "
+      EXPECT_TRUE(trial.passed() || (trial.unprovable() && !one.unprovable.empty()))
+          << kernel().op << " " << kernel().name << " " << one.name << ", "
                                   << describe(options) << ": " << trial.verdict() << " "
                                   << trial.reason();
     }
@@ -69,7 +70,7 @@ TEST_P(Kernels, HaveOneResultInEveryOrder) {
     host::Options options;
     options.seed = seed, options.late = seed % 2 == 0, options.wander = false;
     options.shadow = seed <= 2;
-    Trials trials(kernel(), one.problem, one.backward);
+    Trials trials(kernel(), one);
     const std::string bytes = bytes_of(trials.run(options));
     if (seed == 1) first = bytes;
     EXPECT_EQ(bytes == first, true) << one.name << ", seed " << seed;
@@ -105,8 +106,8 @@ std::vector<const Kernel*> all_kernels() {
   for (const Kernel& kernel : kernels()) list.push_back(&kernel);
   return list;
 }
-INSTANTIATE_TEST_SUITE_P(Table, Kernels, testing::ValuesIn(all_kernels()), [](const auto& info) {
-  return info.param->op + "_" + info.param->name;
+INSTANTIATE_TEST_SUITE_P(Table, Kernels, testing::ValuesIn(all_kernels()), [](const auto& one) {
+  return one.param->op + "_" + one.param->name;
 });
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tools/kernels/bench.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "reference/error.hpp"
@@ -63,6 +64,13 @@ void* Bench::result(const std::string& name, const Shape& shape, Dtype dtype) {
     stream_.output(name, static_cast<std::uint16_t*>(data), count * size_of(dtype) / 2);
   add_result(name, shape, dtype, data);
   return data;
+}
+
+void Bench::known(const std::string& name, const Shape& shape,
+                  const std::vector<std::uint8_t>& flags) {
+  char* const data = room<char>(flags.size());
+  std::copy(flags.begin(), flags.end(), data);
+  add_result(name, shape, Dtype::boolean, data);
 }
 
 float* Bench::accumulator(const std::string& name, const Shape& shape) {

@@ -32,6 +32,8 @@ class Bench {
   float* gradient(const std::string& name, const Shape& shape) {
     return static_cast<float*>(result("grad." + name, shape, Dtype::f32));
   }
+  // Flags that the host knows without a kernel.
+  void known(const std::string& name, const Shape& shape, const std::vector<std::uint8_t>& flags);
   // A result that starts from zero and that atomics add to.
   float* accumulator(const std::string& name, const Shape& shape);
   // Scratch between launches, `bytes` as the launcher asks for; it may stay unwritten.

@@ -5,6 +5,7 @@
 // what it does not take, with the reason. Nothing here computes.
 #pragma once
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,9 @@ struct Kernel {
   std::function<void(Bench&, const Problem&, bool backward)> run;
   // Schedules tried beside the one of a fixture, which the kernel honours as well.
   std::vector<Json> schedules;
+  // Cases, by the id of the fixture, in which bounds prove nothing of some element, and why: an
+  // execution the contract allows may stand on either side of a kink. Of any other, that is a failure.
+  std::map<std::string, std::string> unprovable;
   // Odd shapes tried beside the suite's fixtures: entries of a suite, as JSON.
   std::vector<Json> odd;
 };
@@ -38,9 +42,14 @@ std::span<const Kernel> kernels();  // in the order of operations, naive before 
 KernelContract contract_on(const Json& contract, device::host::Products products);
 
 // The tables of each file, one kernel or a few each.
-void add_linear_kernels(std::vector<Kernel>& table);
 void add_csa_attention_kernels(std::vector<Kernel>& table);
+void add_csa_compress_kernels(std::vector<Kernel>& table);
+void add_indexer_scores_kernels(std::vector<Kernel>& table);
+void add_linear_kernels(std::vector<Kernel>& table);
 void add_mla_attention_kernels(std::vector<Kernel>& table);
+void add_norm_kernels(std::vector<Kernel>& table);
+void add_rope_kernels(std::vector<Kernel>& table);
+void add_topk_kernels(std::vector<Kernel>& table);
 
 // ---- reasons that several kernels have -----------------------------------------------------------
 

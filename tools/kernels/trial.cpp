@@ -56,6 +56,8 @@ void add_cases(const Kernel& kernel, const std::string& id, GenerateRequest requ
     KernelCase one;
     one.family = request.family;
     one.backward = request.grad;
+    if (const auto found = kernel.unprovable.find(id); found != kernel.unprovable.end())
+      one.unprovable = found->second;
     try {
       one.problem = problem_of(generate(request, 1), request);
     } catch (const Error& error) {
@@ -74,19 +76,27 @@ void add_cases(const Kernel& kernel, const std::string& id, GenerateRequest requ
 }  // namespace
 
 bool Trial::passed() const {
-  return crime.empty() && report.verdict == Verdict::pass && report.not_in_actual.empty() &&
+  return crime.empty() && report.verdict == Verdict::pass && missing.empty() &&
          report.not_an_output.empty();
+}
+
+bool Trial::unprovable() const {
+  if (!crime.empty() || report.verdict != Verdict::unprovable || !missing.empty() ||
+      !report.not_an_output.empty())
+    return false;
+  return std::all_of(report.tensors.begin(), report.tensors.end(),
+                     [](const TensorVerdict& tensor) { return tensor.counts[1] == 0; });
 }
 
 std::string Trial::verdict() const {
   if (!crime.empty()) return "CRIME";
-  if (!report.not_in_actual.empty() || !report.not_an_output.empty()) return "INCOMPLETE";
+  if (!missing.empty() || !report.not_an_output.empty()) return "INCOMPLETE";
   return std::string(name_of(report.verdict));
 }
 
 std::string Trial::reason() const {
   if (!crime.empty()) return crime;
-  for (const std::string& name : report.not_in_actual) return name + " is not among the results";
+  if (!missing.empty()) return missing + " is not among the results";
   for (const std::string& name : report.not_an_output) return name + " is no output";
   for (const TensorVerdict& tensor : report.tensors) {
     if (tensor.verdict != report.verdict) continue;
@@ -112,11 +122,16 @@ long double Trial::margin() const {
 Trial Trials::run(const device::host::Options& options) {
   Trial trial;
   Bench bench(options);
-  kernel_.run(bench, problem_, backward_);
+  kernel_.run(bench, case_.problem, case_.backward);
   trial.crime = bench.finish();
   trial.results = bench.results();
   if (!trial.crime.empty()) return trial;
-  const Json declared = kernel_.contract(problem_);
+  for (const std::string& name : case_.expected) {
+    const bool there = std::any_of(trial.results.begin(), trial.results.end(),
+                                   [&](const StoredTensor& tensor) { return tensor.name == name; });
+    if (!there) trial.missing = name;
+  }
+  const Json declared = kernel_.contract(case_.problem);
   const KernelContract contract = contract_on(declared, options.products);
   const bool truncated = contract.accumulator.block > 0;
   const std::string key = (truncated ? "t" : "n") + bytes_of(trial.results);
@@ -127,7 +142,7 @@ Trial Trials::run(const device::host::Options& options) {
   }
   CheckQuestion question;
   question.operation = &operation(kernel_.op);
-  question.problem = problem_;
+  question.problem = case_.problem;
   question.actual = trial.results;
   question.contract = contract;
   CheckSettings settings;
