@@ -12,6 +12,8 @@ namespace plumbline::device {
 std::size_t csa_attention_backward_workspace(const AttentionBackward& args);  // bytes
 
 PLUMBLINE_LAUNCHER(csa_attention, Attention)
+// bf16, D a multiple of 8, rows aligned to 16 bytes; no max_logit.
+PLUMBLINE_LAUNCHER(csa_attention_fast, Attention)
 PLUMBLINE_LAUNCHER(csa_attention_backward, AttentionBackward)
 
 }  // namespace plumbline::device

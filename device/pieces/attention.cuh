@@ -103,4 +103,31 @@ template <class T> DEVICE Sink sink_of(const AttentionViews<T>& a, int head) {
   return {logit, logit > -infinity()};
 }
 
+// What is reported of a row and a head that have no keys.
+template <class T> DEVICE float lse_without_keys(const AttentionViews<T>& a, int head) {
+  if (!a.lse_form.empty_is_sink) return a.lse_form.empty;
+  const float lse = number(T(a.sink(head)));
+  return a.lse_form.base_two ? lse / ln_two : lse;
+}
+// The sink joins in, which may be larger than all keys: of Σ exp(c − top) = mass over the keys, by
+// what the sum of weighted values is to be multiplied, and the lse as it is reported.
+struct RowSum {
+  float share, lse;
+};
+template <class T>
+DEVICE RowSum with_sink(const AttentionViews<T>& a, int head, float top, float mass) {
+  const Sink sink = sink_of(a, head);
+  RowSum sum = {1.f / mass, top + natural_log(mass)};
+  if (sink.there) {
+    const float high = maximum(top, sink.logit);
+    const float kept = top == high ? 1.f : exponential(top - high),
+                lost = sink.logit == high ? 1.f : exponential(sink.logit - high),
+                all = fused(mass, kept, lost);
+    sum.share = sink.finite() ? kept / all : 0.f;
+    if (a.lse_form.counts_sink) sum.lse = sink.finite() ? high + natural_log(all) : infinity();
+  }
+  if (a.lse_form.base_two) sum.lse = sum.lse / ln_two;
+  return sum;
+}
+
 }  // namespace plumbline::device::PLUMBLINE_SIDE

@@ -51,12 +51,7 @@ template <class T, int Width, bool OneLatent> struct AttentionForward {
       p.output(list.t, own.first + i / a.value_width, i % a.value_width) = Zero<T>::value();
     if (thread() >= own.count) return;
     const int h = own.first + thread();
-    float lse = a.lse_form.empty;
-    if (a.lse_form.empty_is_sink) {
-      lse = number(T(a.sink(h)));
-      if (a.lse_form.base_two) lse = lse / ln_two;
-    }
-    p.lse(list.t, h) = lse;
+    p.lse(list.t, h) = lse_without_keys(a, h);
     if (p.max_logit.exists()) p.max_logit(list.t, h) = -infinity();
   }
 
@@ -138,32 +133,23 @@ template <class T, int Width, bool OneLatent> struct AttentionForward {
     }
   }
 
-  // Row r of a lane's two: the sink joins in, which may be larger than all keys.
+  // Row r of a lane's two.
   DEVICE static void finish(const Args& p, Plan& s, std::int64_t t, int h, int r, float top,
                             const float (&output)[own_channels / 8][4]) {
     const AttentionViews<T>& a = p.in;
     float mass = 0.f;
     UNROLL
     for (int w = 0; w < 4; ++w) mass += s.mass(lane_row(2 * r), w);
-    const Sink sink = sink_of(a, h);
-    float share = 1.f / mass, lse = top + natural_log(mass);
-    if (sink.there) {
-      const float high = maximum(top, sink.logit);
-      const float kept = top == high ? 1.f : exponential(top - high),
-                  lost = sink.logit == high ? 1.f : exponential(sink.logit - high),
-                  all = fused(mass, kept, lost);
-      share = sink.finite() ? kept / all : 0.f;
-      if (a.lse_form.counts_sink) lse = sink.finite() ? high + natural_log(all) : infinity();
-    }
+    const RowSum sum = with_sink(a, h, top, mass);
     if (warp() == 0 && lane() % 4 == 0) {
-      p.lse(t, h) = a.lse_form.base_two ? lse / ln_two : lse;
+      p.lse(t, h) = sum.lse;
       if (p.max_logit.exists()) p.max_logit(t, h) = top;
     }
     UNROLL
     for (int g = 0; g < own_channels / 8; ++g) UNROLL
     for (int i = 2 * r; i < 2 * r + 2; ++i) {
       const int c = warp() * own_channels + lane_column(g, i);
-      if (c < a.value_width) p.output(t, h, c) = Stored<T>::of(output[g][i] * share);
+      if (c < a.value_width) p.output(t, h, c) = Stored<T>::of(output[g][i] * sum.share);
     }
   }
 };

@@ -93,12 +93,14 @@ device::Attention attention_on(Bench& bench, const Problem& problem, const Json&
   return args;
 }
 
-void attention_results(Bench& bench, device::Attention& args, const Problem& problem) {
+void attention_results(Bench& bench, device::Attention& args, const Problem& problem,
+                       bool max_logit) {
   const Shape heads = {args.batch, args.rows, args.heads};
   args.output = bench.result("out.output", {args.batch, args.rows, args.heads, args.value_width},
                              problem.in.at("query").dtype);
   args.lse = static_cast<float*>(bench.result("out.lse", heads, Dtype::f32));
-  args.max_logit = static_cast<float*>(bench.result("out.max_logit", heads, Dtype::f32));
+  if (max_logit)
+    args.max_logit = static_cast<float*>(bench.result("out.max_logit", heads, Dtype::f32));
 }
 
 device::AttentionBackward attention_back_on(Bench& bench, const device::Attention& args,

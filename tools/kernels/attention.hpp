@@ -11,7 +11,8 @@ namespace plumbline {
 device::Attention attention_on(Bench& bench, const Problem& problem, const Json& options,
                                const MaskView& view);
 // Results of the forward pass, the launcher's and the problem's.
-void attention_results(Bench& bench, device::Attention& args, const Problem& problem);
+void attention_results(Bench& bench, device::Attention& args, const Problem& problem,
+                       bool max_logit);
 // Cotangents and the gradients of query and sink.
 device::AttentionBackward attention_back_on(Bench& bench, const device::Attention& args,
                                             const Problem& problem);

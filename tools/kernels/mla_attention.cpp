@@ -34,7 +34,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   args.near = {key.size(1), bench.input(key),
                apart ? bench.input(problem.in.at("value")) : nullptr};
   args.far = args.near;
-  attention_results(bench, args, problem);
+  attention_results(bench, args, problem, true);
   bench.start(device::host::mla_attention, args);
   if (!backward) return;
   device::AttentionBackward back = attention_back_on(bench, args, problem);
