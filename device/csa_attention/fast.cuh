@@ -40,8 +40,8 @@ template <int Width> struct CsaForward {
   static_assert(sizeof(Plan) <= 163 * 1024, "what a block has on sm_80");
 
   DEVICE static int own_heads() { return warp() / 2 * 16; }
-  // The two warps of a pair.
-  DEVICE static void meet_pair() { sync_named(1 + warp() / 2, 64); }
+  // Where the two warps of a pair meet; the others go on.
+  DEVICE static int pair() { return 1 + warp() / 2; }
 
   // 16 bytes a lane, so a warp fetches a row at a time and reads its number once.
   DEVICE static void fetch(const KeyList<bf16>& list, Plan& s, int tile) {
@@ -137,7 +137,7 @@ template <int Width> struct CsaForward {
       peak[r] = maximum(peak[r], shuffle_xor(peak[r], 2));
       if (lane() % 4 == 0) s.peak(own_heads() + lane_row(2 * r), half) = peak[r];
     }
-    meet_pair();  // both know their largest scores
+    sync_named(pair(), 64);  // both know their largest scores
 
     float shrink[2];
     UNROLL
@@ -166,7 +166,7 @@ template <int Width> struct CsaForward {
                    pack(left, right));
       }
     }
-    meet_pair();  // the weights of all keys are there
+    sync_named(pair(), 64);  // the weights of all keys are there
   }
 
   // The sink joins in; the output leaves through shared memory, in whole lines.
@@ -180,7 +180,7 @@ template <int Width> struct CsaForward {
       mass[r] += shuffle_xor(mass[r], 2);
       if (lane() % 4 == 0) s.mass(own_heads() + lane_row(2 * r), half) = mass[r];
     }
-    meet_pair();  // both know their masses
+    sync_named(pair(), 64);  // both know their masses
     UNROLL
     for (int r = 0; r < 2; ++r) {
       const int h = own_heads() + lane_row(2 * r);
@@ -195,7 +195,7 @@ template <int Width> struct CsaForward {
         store_pair(s.query(h, half * own_channels + lane_column(g, 0)),
                    pack(output[g][2 * r] * share, output[g][2 * r + 1] * share));
     }
-    meet_pair();  // the output of these heads is there
+    sync_named(pair(), 64);  // the output of these heads is there
     for (int h = own_heads() + half; h < own_heads() + 16 && h < count; h += 2) {
       for (int c = lane() * 8; c < p.output.extent(2); c += 256)
         store(p.output(t, first + h, c), load<16>(s.query(h, c)));

@@ -1,6 +1,7 @@
 #include "device/csa_attention/launch.hpp"
 
 #include "device/csa_attention/fast.cuh"
+#include "device/csa_attention/fast90.cuh"
 #include "device/csa_attention/naive.cuh"
 
 namespace plumbline::device {
@@ -35,24 +36,37 @@ template <class T> void backward(Stream& stream, const AttentionBackward& args) 
   pull_back<T, 512, true>(stream, args);
 }
 
-template <int Width> void forward_fast(Stream& stream, const Attention& p) {
+template <class Kernel> void forward_fast(Stream& stream, const Attention& p) {
   const std::int64_t n = p.batch * p.rows;
-  using Kernel = CsaForward<Width>;
   launch<Kernel>(
       stream, {n, (p.heads + Kernel::heads - 1) / Kernel::heads},
       {views_of<bf16>(p), View<bf16, 3>(static_cast<bf16*>(p.output), {n, p.heads, p.width}),
        View<float, 2>(p.lse, {n, p.heads})});
 }
+bool valid_fast(Stream& stream, const Attention& p) {
+  if (!valid_attention(stream, "csa_attention", p) || !valid(stream, p)) return false;
+  if (p.type != Type::bf16 || p.width % 8 != 0)
+    stream.fail("csa_attention fast: reads bf16 with channels in multiples of 8");
+  else if (p.max_logit)
+    stream.fail("csa_attention fast: writes no max_logit");
+  return !stream.failed();
+}
 
 }  // namespace
 
 void csa_attention_fast(Stream& stream, const Attention& args) {
-  if (!valid_attention(stream, "csa_attention", args) || !valid(stream, args)) return;
-  if (args.type != Type::bf16 || args.width % 8 != 0)
-    return stream.fail("csa_attention fast: reads bf16 with channels in multiples of 8");
-  if (args.max_logit) return stream.fail("csa_attention fast: writes no max_logit");
-  args.width <= 128 ? forward_fast<128>(stream, args) : forward_fast<512>(stream, args);
+  if (!valid_fast(stream, args)) return;
+  args.width <= 128 ? forward_fast<CsaForward<128>>(stream, args)
+                    : forward_fast<CsaForward<512>>(stream, args);
 }
+
+#if PLUMBLINE_SM90
+void csa_attention_fast90(Stream& stream, const Attention& args) {
+  if (!valid_fast(stream, args)) return;
+  args.width <= 128 ? forward_fast<CsaForward90<128>>(stream, args)
+                    : forward_fast<CsaForward90<512>>(stream, args);
+}
+#endif
 
 void csa_attention(Stream& stream, const Attention& args) {
   if (!valid_attention(stream, "csa_attention", args) || !valid(stream, args)) return;

@@ -14,6 +14,8 @@ std::size_t csa_attention_backward_workspace(const AttentionBackward& args);  //
 PLUMBLINE_LAUNCHER(csa_attention, Attention)
 // bf16, D a multiple of 8, rows aligned to 16 bytes; no max_logit.
 PLUMBLINE_LAUNCHER(csa_attention_fast, Attention)
+// The same for sm_90a.
+PLUMBLINE_LAUNCHER(csa_attention_fast90, Attention)
 PLUMBLINE_LAUNCHER(csa_attention_backward, AttentionBackward)
 
 }  // namespace plumbline::device

@@ -41,19 +41,20 @@ std::string refuses_fast(const Problem& problem) {
   return width % 8 == 0 ? "" : "has channels in multiples of 8, not " + std::to_string(width);
 }
 
-void run_fast(Bench& bench, const Problem& problem, bool) {
+using Launcher = void (*)(device::host::Stream&, const device::Attention&);
+template <Launcher launcher> void run_fast(Bench& bench, const Problem& problem, bool) {
   device::Attention args = arguments_of(bench, problem);
   attention_results(bench, args, problem, false);
-  bench.start(device::host::csa_attention_fast, args);
+  bench.start(launcher, args);
 }
 
 // Forward only: the suite's families at widths that it takes.
-Kernel fast_kernel() {
+template <Launcher launcher> Kernel fast_kernel(std::string name) {
   Kernel kernel;
-  kernel.op = "csa_attention", kernel.name = "fast";
+  kernel.op = "csa_attention", kernel.name = std::move(name);
   kernel.refuses = refuses_fast;
   kernel.contract = attention_contract;
-  kernel.run = run_fast;
+  kernel.run = run_fast<launcher>;
   for (
       const char* entry : {
           R"({"id": "three_tiles", "dims": {"B": 1, "T": 2, "S": 90, "H": 17, "D": 24, "m": 2, "W": 37, "k": 41}})",
@@ -95,7 +96,8 @@ void add_csa_attention_kernels(std::vector<Kernel>& table) {
       })
     kernel.odd.push_back(Json::parse(entry));
   table.push_back(std::move(kernel));
-  table.push_back(fast_kernel());
+  table.push_back(fast_kernel<device::host::csa_attention_fast>("fast"));
+  table.push_back(fast_kernel<device::host::csa_attention_fast90>("fast90"));
 }
 
 }  // namespace plumbline
