@@ -59,7 +59,8 @@ template <Launcher launcher> Kernel fast_kernel(std::string name) {
       const char* entry : {
           R"({"id": "three_tiles", "dims": {"B": 1, "T": 2, "S": 90, "H": 17, "D": 24, "m": 2, "W": 37, "k": 41}})",
           R"({"id": "two_blocks_of_heads", "dims": {"B": 2, "T": 3, "H": 67, "D": 8, "m": 1, "W": 2, "k": 1}})",
-          R"({"id": "v4", "dims": {"B": 1, "T": 2, "S": 70, "H": 64, "D": 512, "m": 4, "W": 64, "k": 3}})",
+          R"({"id": "many_tiles", "dims": {"B": 1, "T": 1, "S": 300, "H": 3, "D": 8, "m": 2, "W": 150, "k": 130}})",
+          R"({"id": "v4", "dims": {"B": 1, "T": 1, "S": 70, "H": 64, "D": 512, "m": 4, "W": 48, "k": 3}})",
           R"({"id": "without_sink", "dims": {"B": 1, "T": 9, "H": 2, "D": 136, "m": 3, "W": 4}, "without": ["sink", "indices"]})",
           R"({"id": "documents", "dims": {"B": 1, "T": 17, "H": 3, "D": 16, "m": 3, "W": 4, "k": 2},
                "family": "documents", "options": {"grid": "document"}})",
