@@ -29,8 +29,8 @@ struct Tally {
   std::size_t passed = 0, unprovable = 0, failed = 0, refused = 0;
 };
 
-void verify_case(const Kernel& kernel, const KernelCase& one, int seeds, TextTable& table,
-                 Tally& tally) {
+void verify_case(const Kernel& kernel, const KernelCase& one,
+                 const std::vector<KernelMachine>& machines, TextTable& table, Tally& tally) {
   std::vector<std::string> row = {kernel.op, kernel.name, one.name, one.family};
   if (!one.refused.empty()) {
     ++tally.refused;
@@ -41,9 +41,8 @@ void verify_case(const Kernel& kernel, const KernelCase& one, int seeds, TextTab
   Trials trials(kernel, one);
   long double margin = 0;
   bool proven = true;
-  for (int n = 0; n < seeds; ++n) {
-    const device::host::Options options = machine_number(static_cast<std::uint64_t>(n));
-    const Trial trial = trials.run(options);
+  for (const KernelMachine& machine : machines) {
+    const Trial trial = trials.run(machine);
     margin = std::max(margin, trial.margin());
     if (trial.passed()) continue;
     if (trial.unprovable() && !one.unprovable.empty()) {
@@ -52,39 +51,37 @@ void verify_case(const Kernel& kernel, const KernelCase& one, int seeds, TextTab
     }
     ++tally.failed;
     row.insert(row.end(), {trial.verdict(), short_number(trial.margin()),
-                           describe(options) + ": " + trial.reason()});
+                           describe(machine) + ": " + trial.reason()});
     table.rows.push_back(std::move(row));
     return;
   }
+  const std::string where =
+      machines.front().gpu ? gpu_name() : fmt::format("host, {} machines", machines.size());
   ++(proven ? tally.passed : tally.unprovable);
   row.insert(row.end(), {proven ? "PASS" : "UNPROVABLE", short_number(margin),
-                         fmt::format("host, {} machines{}", seeds,
-                                     proven ? "" : "; " + one.unprovable)});
+                         where + (proven ? "" : "; " + one.unprovable)});
   table.rows.push_back(std::move(row));
 }
 
 void run(const Arguments& arguments) {
-  if (arguments.device != "host")
-    throw Error("--device", in_quotes(arguments.device), "host: this program was built without a GPU");
+  if (arguments.device != "host" && arguments.device != "gpu")
+    throw Error("--device", in_quotes(arguments.device), "host or gpu");
+  const bool gpu = arguments.device == "gpu";
+  if (gpu && !has_gpu()) throw Error("--device gpu", "none that this program can use", "a GPU");
   if (arguments.seeds < 1 || arguments.seeds > 1000)
     throw Error("--seeds", std::to_string(arguments.seeds), "1 to 1000");
+  std::vector<KernelMachine> machines;
+  for (int n = 0; n < (gpu ? 1 : arguments.seeds); ++n) {
+    machines.emplace_back(machine_number(static_cast<std::uint64_t>(n)));
+    machines.back().gpu = gpu;
+  }
   TextTable table{{"op", "kernel", "fixture", "family", "verdict", "margin", "machine"}, {}};
   Tally tally;
-  bool known = false;
-  for (const Kernel& kernel : kernels()) {
-    if (!arguments.op.empty() && kernel.op != arguments.op) continue;
-    known = true;
-    const Progress progress("verifying " + kernel.op + " " + kernel.name);
-    const std::string suite = arguments.suites + "/" + kernel.op + ".json";
-    for (const KernelCase& one : cases_of(kernel, suite))
-      verify_case(kernel, one, arguments.seeds, table, tally);
-  }
-  if (!known) {
-    std::string names;
-    for (const Kernel& kernel : kernels()) {
-      if (names.find(kernel.op) == std::string::npos) names += (names.empty() ? "" : ", ") + kernel.op;
-    }
-    throw Error("OP", in_quotes(arguments.op), "an operation with a kernel: " + names);
+  for (const Kernel* kernel : kernels_of(arguments.op)) {
+    const Progress progress("verifying " + kernel->op + " " + kernel->name);
+    const std::string suite = arguments.suites + "/" + kernel->op + ".json";
+    for (const KernelCase& one : cases_of(*kernel, suite))
+      verify_case(*kernel, one, machines, table, tally);
   }
   print(as_text(table));
   print(fmt::format("\n{} passed, {} without proof, {} failed, {} not taken\n", tally.passed,
@@ -101,7 +98,8 @@ void add_verify(CLI::App& app) {
   command->add_option("op", arguments->op, "one operation; without it, all that have kernels")
       ->type_name("OP");
   command
-      ->add_option("--device", arguments->device, "where kernels run: host emulates a GPU and checks races, bounds and waits")
+      ->add_option("--device", arguments->device,
+                   "where kernels run: host emulates a GPU and checks races, bounds and waits")
       ->type_name("host|gpu");
   command->add_option("--seeds", arguments->seeds, "machines to try each case on (6)")
       ->type_name("N");

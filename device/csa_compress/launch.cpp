@@ -66,9 +66,9 @@ template <class Number> View<Number, 3> part(const CsaCompress& p, Number* works
   return {workspace + i * p.batch * p.blocks * p.width, {p.batch, p.blocks, p.width}};
 }
 template <class T> void pool(Stream& stream, const CsaCompress& p, float* workspace) {
-  launch<PoolBlocks<T>>(stream, {element_blocks(p.batch * p.blocks * p.width)},
-                        {pooled_of<T>(p), part(p, workspace, 0), part(p, workspace, 1),
-                         part(p, workspace, 2)});
+  launch<PoolBlocks<T>>(
+      stream, {element_blocks(p.batch * p.blocks * p.width)},
+      {pooled_of<T>(p), part(p, workspace, 0), part(p, workspace, 1), part(p, workspace, 2)});
 }
 
 template <class T> void copy(Stream& stream, const CsaCompress& p, const void* from,
@@ -108,10 +108,10 @@ template <class T> void backward(Stream& stream, const CsaCompressBackward& args
   pool<T>(stream, p, args.workspace);
   const View<const float, 2> pooled(args.workspace, {rows, p.width});
   const TurnedBack<T> dy{given<T>(args.dcompressed, {rows, p.width}), rotation_of(p.rotary)};
-  launch<PooledGradient<T>>(stream, {row_blocks(rows)},
-                            {pooled, given<T>(p.norm_weight, {p.width}), dy,
-                             View<float, 2>(d, {rows, p.width}), View<float, 1>(factor, {rows}),
-                             p.eps, p.norm});
+  launch<PooledGradient<T>>(
+      stream, {row_blocks(rows)},
+      {pooled, given<T>(p.norm_weight, {p.width}), dy, View<float, 2>(d, {rows, p.width}),
+       View<float, 1>(factor, {rows}), p.eps, p.norm});
   if (args.dnorm_weight)
     sum_columns<BlockNormTerms<T>>(stream, {pooled, dy, View<const float, 1>(factor, {rows}), {}},
                                    rows, p.width, parts, args.dnorm_weight);
@@ -123,15 +123,14 @@ template <class T> void backward(Stream& stream, const CsaCompressBackward& args
     return Copied<T>{given<T>(dx, {p.batch, count, channels}), from};
   };
   const bool any = end > 0;
-  launch<TokenGradient<T>>(
-      stream, {element_blocks(p.batch * p.tokens * channels)},
-      {share, View<const std::int32_t, 1>(p.block_of, {p.tokens}),
-       copied(args.dleftover_kv, end, p.tokens - end),
-       copied(args.dleftover_gate, end, p.tokens - end),
-       copied(any ? args.dnext_kv : nullptr, end - p.m, p.m),
-       copied(any ? args.dnext_gate : nullptr, end - p.m, p.m),
-       View<float, 3>(args.dkv, {p.batch, p.tokens, channels}),
-       View<float, 3>(args.dgate, {p.batch, p.tokens, channels})});
+  launch<TokenGradient<T>>(stream, {element_blocks(p.batch * p.tokens * channels)},
+                           {share, View<const std::int32_t, 1>(p.block_of, {p.tokens}),
+                            copied(args.dleftover_kv, end, p.tokens - end),
+                            copied(args.dleftover_gate, end, p.tokens - end),
+                            copied(any ? args.dnext_kv : nullptr, end - p.m, p.m),
+                            copied(any ? args.dnext_gate : nullptr, end - p.m, p.m),
+                            View<float, 3>(args.dkv, {p.batch, p.tokens, channels}),
+                            View<float, 3>(args.dgate, {p.batch, p.tokens, channels})});
   if (args.dprior_kv)
     launch<PriorGradient<T>>(stream, {element_blocks(p.batch * p.m * channels)},
                              {share, copied(any ? nullptr : args.dnext_kv, 0, p.m),

@@ -17,9 +17,9 @@ namespace plumbline::device {
 enum class Before : std::int32_t { nothing, prior, block };  // what stands in lane A
 
 struct CsaCompress {
-  Type type = Type::bf16;                                         // of every real tensor
+  Type type = Type::bf16;                                            // of every real tensor
   std::int64_t batch = 0, tokens = 0, blocks = 0, m = 1, width = 0;  // B S N m D
-  std::int64_t lanes = 2;                                         // L; 1: no lane A
+  std::int64_t lanes = 2;                                            // L; 1: no lane A
   bool norm = true;
   float eps = 0;
   bool rests = true;  // blocks are cut from token 0: leftovers and priors for a next call
@@ -33,10 +33,10 @@ struct CsaCompress {
   const void* norm_weight = nullptr;    // D, or null
   const void* prior_kv = nullptr;       // B m 2D, or null
   const void* prior_gate = nullptr;
-  void* compressed = nullptr;     // B N D
-  void* leftover_kv = nullptr;    // B (S mod m) L·D, with rests
+  void* compressed = nullptr;   // B N D
+  void* leftover_kv = nullptr;  // B (S mod m) L·D, with rests
   void* leftover_gate = nullptr;
-  void* next_kv = nullptr;        // B m 2D, with rests and two lanes: the prior of a next call
+  void* next_kv = nullptr;  // B m 2D, with rests and two lanes: the prior of a next call
   void* next_gate = nullptr;
   float* workspace = nullptr;
 };

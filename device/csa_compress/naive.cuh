@@ -58,9 +58,7 @@ constexpr int element_threads = 128;
 constexpr std::int64_t element_blocks(std::int64_t count) {
   return (count + element_threads - 1) / element_threads;
 }
-DEVICE std::int64_t my_element() {
-  return std::int64_t(block(0)) * element_threads + thread();
-}
+DEVICE std::int64_t my_element() { return std::int64_t(block(0)) * element_threads + thread(); }
 
 template <class T> struct PoolBlocks {
   static constexpr int threads = element_threads;

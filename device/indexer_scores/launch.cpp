@@ -16,7 +16,8 @@ bool valid(Stream& stream, const IndexerScores& p) {
 template <class T> ScoreTensors<T> tensors_of(const IndexerScores& p) {
   return {View<const T, 4>(static_cast<const T*>(p.q), {p.batch, p.rows, p.heads, p.width}),
           View<const T, 3>(static_cast<const T*>(p.k), {p.batch, p.keys, p.width}),
-          View<const T, 3>(static_cast<const T*>(p.w), {p.batch, p.rows, p.heads}), p.scale, p.relu};
+          View<const T, 3>(static_cast<const T*>(p.w), {p.batch, p.rows, p.heads}), p.scale,
+          p.relu};
 }
 
 template <class T> void forward(Stream& stream, const IndexerScores& p) {

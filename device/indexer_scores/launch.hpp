@@ -8,14 +8,14 @@
 namespace plumbline::device {
 
 struct IndexerScores {
-  Type type = Type::bf16;  // of q, k, w, dscores
+  Type type = Type::bf16;                                            // of q, k, w, dscores
   std::int64_t batch = 0, rows = 0, keys = 0, heads = 0, width = 0;  // B T K A e
   float scale = 1;
   bool relu = true;
-  const void* q = nullptr;    // B T A e
-  const void* k = nullptr;    // B K e
-  const void* w = nullptr;    // B T A
-  float* scores = nullptr;    // B T K
+  const void* q = nullptr;  // B T A e
+  const void* k = nullptr;  // B K e
+  const void* w = nullptr;  // B T A
+  float* scores = nullptr;  // B T K
 };
 struct IndexerScoresBackward {
   IndexerScores of;               // its scores are not used

@@ -82,7 +82,8 @@ template <class T> struct ScoreGradientPlan {
   ProductPlan<float> gradient;
   Tile<float, tile_rows, tile_columns, Padded<4>> g;
 };
-static_assert(sizeof(ScoreGradientPlan<float>) == 2 * 17920 + 4 * 64 * 68, "the same on both sides");
+static_assert(sizeof(ScoreGradientPlan<float>) == 2 * 17920 + 4 * 64 * 68,
+              "the same on both sides");
 
 template <class T> struct ScoreGradientArgs {
   ScoreTensors<T> in;
@@ -104,7 +105,8 @@ template <class T> struct QueryGradient {
 
   DEVICE static void run(const Args& p, Plan& s) {
     const std::int64_t row = std::int64_t(block(0)) * tile_rows, b = block(2);
-    const std::int64_t a = block(1) % p.in.heads(), channel = block(1) / p.in.heads() * tile_columns;
+    const std::int64_t a = block(1) % p.in.heads(),
+                       channel = block(1) / p.in.heads() * tile_columns;
     Sums dq = {};
     float dw[2] = {};  // of the lane's two rows
     for (std::int64_t key = 0; key < p.in.keys(); key += tile_columns) {
@@ -129,7 +131,9 @@ template <class T> struct QueryGradient {
       add_product<true, true>(
           s.gradient, dq, rest < tile_columns ? rest : tile_columns,
           [&](int r, std::int64_t k) -> float { return s.g(r, static_cast<int>(k)); },
-          [&](std::int64_t k, int c) -> float { return number(p.in.key(b, key + k, channel + c)); });
+          [&](std::int64_t k, int c) -> float {
+            return number(p.in.key(b, key + k, channel + c));
+          });
     }
     UNROLL
     for (int i = 0; i < 4; ++i) {

@@ -8,8 +8,8 @@ namespace plumbline::device {
 std::size_t layer_norm_backward_workspace(const LayerNormBackward& args) {
   const bool sums = args.dweight || args.dbias;
   return sizeof(float) *
-         static_cast<std::size_t>(2 * args.of.rows +
-                                  (sums ? host::column_sum_floats(args.of.rows, args.of.width) : 0));
+         static_cast<std::size_t>(
+             2 * args.of.rows + (sums ? host::column_sum_floats(args.of.rows, args.of.width) : 0));
 }
 #endif
 
@@ -47,9 +47,9 @@ template <class T> void backward(Stream& stream, const LayerNormBackward& args) 
       {x, vector_of<T>(p.weight, p), dy, View<float, 2>(args.dx, {p.rows, p.width}),
        View<float, 2>(args.workspace, {p.rows, 2}), p.eps});
   if (args.dweight)
-    sum_columns<LayerWeightTerms<T>>(
-        stream, {x, dy, View<const float, 2>(args.workspace, {p.rows, 2}), {}}, p.rows, p.width,
-        parts, args.dweight);
+    sum_columns<LayerWeightTerms<T>>(stream,
+                                     {x, dy, View<const float, 2>(args.workspace, {p.rows, 2}), {}},
+                                     p.rows, p.width, parts, args.dweight);
   if (args.dbias)
     sum_columns<LayerBiasTerms<T>>(stream, {dy, {}}, p.rows, p.width, parts, args.dbias);
 }

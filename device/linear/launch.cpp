@@ -7,8 +7,8 @@ namespace plumbline::device {
 #ifndef __CUDACC__
 std::size_t linear_backward_workspace(const LinearBackward& args) {
   if (args.dbias == nullptr) return 0;
-  return sizeof(float) * static_cast<std::size_t>(host::column_sum_floats(
-                             args.of.rows, args.of.groups * args.of.width));
+  return sizeof(float) * static_cast<std::size_t>(
+                             host::column_sum_floats(args.of.rows, args.of.groups * args.of.width));
 }
 #endif
 

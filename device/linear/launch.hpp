@@ -11,14 +11,14 @@
 namespace plumbline::device {
 
 struct Linear {
-  Type type = Type::bf16;            // of x, weight, bias, y, dy
-  std::int64_t rows = 0, inputs = 0; // n, I
+  Type type = Type::bf16;              // of x, weight, bias, y, dy
+  std::int64_t rows = 0, inputs = 0;   // n, I
   std::int64_t groups = 0, width = 0;  // G, O
   std::int64_t begin = 0, end = 0;     // of O
-  const void* x = nullptr;       // n I
-  const void* weight = nullptr;  // I G O
-  const void* bias = nullptr;    // G O, or null
-  void* y = nullptr;             // n G end-begin
+  const void* x = nullptr;             // n I
+  const void* weight = nullptr;        // I G O
+  const void* bias = nullptr;          // G O, or null
+  void* y = nullptr;                   // n G end-begin
 };
 struct LinearBackward {
   Linear of;                 // its y is not used

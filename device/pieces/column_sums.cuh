@@ -60,8 +60,9 @@ template <class Terms, class Stream> void sum_columns(Stream& stream, typename T
   const std::int64_t parts = parts_of(rows), blocks = (columns + 127) / 128;
   args.parts = View<float, 2>(workspace, {parts, columns});
   launch<SumParts<Terms>>(stream, {blocks, parts}, args);
-  launch<FoldParts>(stream, {blocks},
-                    {View<const float, 2>(workspace, {parts, columns}), View<float, 1>(sum, {columns})});
+  launch<FoldParts>(
+      stream, {blocks},
+      {View<const float, 2>(workspace, {parts, columns}), View<float, 1>(sum, {columns})});
 }
 
 }  // namespace plumbline::device::PLUMBLINE_SIDE

@@ -98,7 +98,8 @@ template <class Terms> struct Product {
     for (int g = 0; g < tile_columns / 8; ++g) UNROLL
     for (int i = 0; i < 4; i += 2) {
       const std::int64_t r = row + sum_row(i), c = column + sum_column(g, 0);
-      if (r < Terms::rows(p) && c < Terms::columns(p)) Terms::store(p, r, c, acc[g][i], acc[g][i + 1]);
+      if (r < Terms::rows(p) && c < Terms::columns(p))
+        Terms::store(p, r, c, acc[g][i], acc[g][i + 1]);
     }
   }
 };
@@ -106,9 +107,9 @@ template <class Terms> struct Product {
 constexpr std::int64_t tiles(std::int64_t count, std::int64_t size) {
   return (count + size - 1) / size;
 }
-template <class Terms, class Stream>
-void launch_product(Stream& stream, const typename Terms::Args& args, std::int64_t rows,
-                    std::int64_t columns) {
+template <class Terms, class Stream> void launch_product(Stream& stream,
+                                                         const typename Terms::Args& args,
+                                                         std::int64_t rows, std::int64_t columns) {
   launch<Product<Terms>>(stream, {tiles(rows, tile_rows), tiles(columns, tile_columns)}, args);
 }
 

@@ -6,8 +6,7 @@ namespace plumbline::device {
 
 #ifndef __CUDACC__
 std::size_t rms_norm_backward_workspace(const RmsNormBackward& args) {
-  const std::int64_t sums =
-      args.dweight ? host::column_sum_floats(args.of.rows, args.of.width) : 0;
+  const std::int64_t sums = args.dweight ? host::column_sum_floats(args.of.rows, args.of.width) : 0;
   return sizeof(float) * static_cast<std::size_t>(args.of.rows + sums);
 }
 #endif

@@ -28,8 +28,7 @@ template <class T> void start(Stream& stream, const TopK& p) {
 
 void topk(Stream& stream, const TopK& p) {
   if (p.rows < 0 || p.keys < 0 || p.k < 0) return stream.fail("topk: a size below 0");
-  if (p.keys > 0x7FFFFFFF || p.k > 0x7FFFFFFF)
-    return stream.fail("topk: indices are 32 bits wide");
+  if (p.keys > 0x7FFFFFFF || p.k > 0x7FFFFFFF) return stream.fail("topk: indices are 32 bits wide");
   if (!p.scores || !p.indices || !p.selected || !p.workspace)
     return stream.fail("topk: no scores, indices, selected or workspace");
   p.type == Type::bf16 ? start<bf16>(stream, p) : start<float>(stream, p);

@@ -8,7 +8,8 @@
 //   3. The list is put in order by rank, each thread counting who is better than its key: k² / 256
 //      comparisons, the price of being short. (A bitonic sort of 2048 would need 66 barriers.)
 // Counters in shared memory are added to by atomics; integers, so in any order the same. Reads the
-// row six times, from L2 after the first: floor for 4096 rows of 32768 keys in f32 0.5 GB, 0.12 ms.
+// row six times, from L2 after the first. Floor for 4096 rows of 32768 keys in f32: scores read, who
+// is visible read, flags written, 1.2 GB, 0.28 ms at 4.3 TB/s.
 #pragma once
 #include "device/pieces/numbers.cuh"
 
@@ -30,11 +31,11 @@ DEVICE int bits_in(std::uint32_t x) {
 template <class T> struct TopKRows {
   static constexpr int threads = 256, warps = threads / 32;
   struct Args {
-    View<const T, 2> scores;                 // rows keys
-    View<const unsigned char, 2> visible;    // rows keys
-    View<std::int32_t, 2> indices;           // rows k
-    View<std::int32_t, 2> selected;          // rows keys
-    View<std::int32_t, 2> list;              // rows k, workspace
+    View<const T, 2> scores;               // rows keys
+    View<const unsigned char, 2> visible;  // rows keys
+    View<std::int32_t, 2> indices;         // rows k
+    View<std::int32_t, 2> selected;        // rows keys
+    View<std::int32_t, 2> list;            // rows k, workspace
     bool threshold;
   };
   struct Plan {

@@ -5,7 +5,15 @@
 
 #include <map>
 
+#include "device/csa_compress/launch.hpp"
+#include "device/indexer_scores/launch.hpp"
+#include "device/layer_norm/launch.hpp"
+#include "device/linear/launch.hpp"
 #include "device/machine/host/removals.hpp"
+#include "device/mla_projection/launch.hpp"
+#include "device/rms_norm/launch.hpp"
+#include "device/rope/launch.hpp"
+#include "device/topk/launch.hpp"
 #include "tools/kernels/trial.hpp"
 
 namespace plumbline {
@@ -35,9 +43,8 @@ TEST_P(Kernels, PassTheirContract) {
       const host::Options options = machine_number(n);
       const Trial trial = trials.run(options);
       EXPECT_TRUE(trial.passed() || (trial.unprovable() && !one.unprovable.empty()))
-          << kernel().op << " " << kernel().name << " " << one.name << ", "
-                                  << describe(options) << ": " << trial.verdict() << " "
-                                  << trial.reason();
+          << kernel().op << " " << kernel().name << " " << one.name << ", " << describe(options)
+          << ": " << trial.verdict() << " " << trial.reason();
     }
   }
 }
@@ -83,7 +90,7 @@ TEST_P(Kernels, NeedEverySynchronisation) {
   std::map<std::string, host::Removal> sites;
   for (const KernelCase& one : odd_cases()) {
     const auto run = [&](host::Stream& stream) {
-      Bench bench(stream.options());
+      Bench bench(KernelMachine{stream.options()});
       kernel().run(bench, one.problem, one.backward);
       const std::string crime = bench.finish();
       stream.machine().sites = bench.stream().sites();
@@ -102,14 +109,75 @@ TEST_P(Kernels, NeedEverySynchronisation) {
     EXPECT_TRUE(removal.reported()) << host::table({removal});
 }
 
+// ---- the judge itself ----------------------------------------------------------------------------
+
+// linear, with something done to what it computed.
+Trial trial_of(const std::function<void(Bench&)>& harm) {
+  Kernel kernel = *kernels_of("linear").front();
+  const auto run = kernel.run;
+  kernel.run = [&](Bench& bench, const Problem& problem, bool backward) {
+    run(bench, problem, backward);
+    harm(bench);
+  };
+  const std::vector<KernelCase> cases = cases_of(kernel, "");
+  return Trials(kernel, cases.front()).run(machine_number(0));
+}
+float* numbers_of(const Bench& bench, const std::string& name) {
+  for (const StoredTensor& tensor : bench.results()) {
+    if (tensor.name == name) return reinterpret_cast<float*>(const_cast<std::byte*>(tensor.data));
+  }
+  return nullptr;
+}
+
+TEST(Trial, PassesAnHonestKernel) {
+  EXPECT_TRUE(trial_of([](Bench&) {}).passed());
+}
+TEST(Trial, SeesOneWrongNumberInOneGradient) {
+  const Trial trial = trial_of([](Bench& bench) { numbers_of(bench, "grad.weight")[3] *= 1.001f; });
+  EXPECT_FALSE(trial.passed());
+  EXPECT_EQ(trial.verdict(), "FAIL");
+  EXPECT_NE(trial.reason().find("grad.weight[0, 0, 3]"), std::string::npos) << trial.reason();
+}
+TEST(Trial, SeesAResultThatIsMissing) {
+  Kernel kernel = *kernels_of("linear").front();
+  const auto run = kernel.run;
+  kernel.run = [&](Bench& bench, const Problem& problem, bool) { run(bench, problem, false); };
+  const std::vector<KernelCase> cases = cases_of(kernel, "");
+  const Trial trial = Trials(kernel, cases.front()).run(machine_number(0));
+  EXPECT_EQ(trial.verdict(), "INCOMPLETE");
+}
+TEST(Trial, SeesAResultThatNobodyWrote) {
+  const Trial trial = trial_of([](Bench& bench) { bench.gradient("nothing", {2}); });
+  EXPECT_EQ(trial.verdict(), "CRIME");
+  EXPECT_NE(trial.reason().find("UNWRITTEN output grad.nothing"), std::string::npos);
+}
+
+TEST(Launchers, SayWhatIsMissing) {
+  const auto refused = [](auto launcher, const auto& args) {
+    host::Stream stream;
+    launcher(stream, args);
+    return stream.error();
+  };
+  EXPECT_EQ(refused(host::linear, device::Linear{}), "linear: no x or no weight");
+  device::Linear slice;
+  slice.width = 4, slice.begin = 3, slice.end = 5;
+  EXPECT_EQ(refused(host::linear, slice), "linear: a slice outside the weight's columns");
+  EXPECT_NE(refused(host::rms_norm, device::RmsNorm{}), "");
+  EXPECT_NE(refused(host::layer_norm, device::LayerNorm{}), "");
+  EXPECT_NE(refused(host::rope, device::Rope{}), "");
+  EXPECT_NE(refused(host::topk, device::TopK{}), "");
+  EXPECT_NE(refused(host::indexer_scores, device::IndexerScores{}), "");
+  EXPECT_NE(refused(host::csa_compress, device::CsaCompress{}), "");
+  EXPECT_NE(refused(host::mla_projection, device::MlaProjection{}), "");
+}
+
 std::vector<const Kernel*> all_kernels() {
   std::vector<const Kernel*> list;
   for (const Kernel& kernel : kernels()) list.push_back(&kernel);
   return list;
 }
-INSTANTIATE_TEST_SUITE_P(Table, Kernels, testing::ValuesIn(all_kernels()), [](const auto& one) {
-  return one.param->op + "_" + one.param->name;
-});
+INSTANTIATE_TEST_SUITE_P(Table, Kernels, testing::ValuesIn(all_kernels()),
+                         [](const auto& one) { return one.param->op + "_" + one.param->name; });
 
 }  // namespace
 }  // namespace plumbline

@@ -24,14 +24,14 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   const StoredTensor &kv = problem.in.at("kv"), &compressed = problem.in.at("compressed");
   device::Attention args = arguments_of(bench, problem);
   attention_results(bench, args, problem, true);
-  bench.start(device::host::csa_attention, args);
+  bench.start(PLUMBLINE_SIDES(csa_attention), args);
   if (!backward) return;
   device::AttentionBackward back = attention_back_on(bench, args, problem);
   back.dnear_key = bench.accumulator("grad.kv", kv.shape);
   back.dfar_key = bench.accumulator("grad.compressed", compressed.shape);
   back.workspace = static_cast<float*>(
       bench.workspace("workspace", device::csa_attention_backward_workspace(back)));
-  bench.start(device::host::csa_attention_backward, back);
+  bench.start(PLUMBLINE_SIDES(csa_attention_backward), back);
 }
 
 std::string refuses_fast(const Problem& problem) {
@@ -41,25 +41,26 @@ std::string refuses_fast(const Problem& problem) {
   return width % 8 == 0 ? "" : "has channels in multiples of 8, not " + std::to_string(width);
 }
 
-using Launcher = void (*)(device::host::Stream&, const device::Attention&);
-template <Launcher launcher> void run_fast(Bench& bench, const Problem& problem, bool) {
+template <auto... Sides> void run_fast(Bench& bench, const Problem& problem, bool) {
   device::Attention args = arguments_of(bench, problem);
   attention_results(bench, args, problem, false);
-  bench.start(launcher, args);
+  bench.start(Sides..., args);
 }
 
 // Forward only: the suite's families at widths that it takes.
-template <Launcher launcher> Kernel fast_kernel(std::string name) {
+template <auto... Sides> Kernel fast_kernel(std::string name) {
   Kernel kernel;
   kernel.op = "csa_attention", kernel.name = std::move(name);
   kernel.refuses = refuses_fast;
   kernel.contract = attention_contract;
-  kernel.run = run_fast<launcher>;
+  kernel.run = run_fast<Sides...>;
   for (
       const char* entry : {
           R"({"id": "three_tiles", "dims": {"B": 1, "T": 2, "S": 90, "H": 17, "D": 24, "m": 2, "W": 37, "k": 41}})",
           R"({"id": "two_blocks_of_heads", "dims": {"B": 2, "T": 3, "H": 67, "D": 8, "m": 1, "W": 2, "k": 1}})",
           R"({"id": "many_tiles", "dims": {"B": 1, "T": 1, "S": 300, "H": 3, "D": 8, "m": 2, "W": 150, "k": 130}})",
+          R"({"id": "steep", "dims": {"B": 1, "T": 1, "S": 300, "H": 3, "D": 8, "m": 3, "W": 160, "k": 2},
+               "family": "ascending", "options": {"softmax_scale": 60}})",
           R"({"id": "v4", "dims": {"B": 1, "T": 1, "S": 70, "H": 64, "D": 512, "m": 4, "W": 48, "k": 3}})",
           R"({"id": "without_sink", "dims": {"B": 1, "T": 9, "H": 2, "D": 136, "m": 3, "W": 4}, "without": ["sink", "indices"]})",
           R"({"id": "documents", "dims": {"B": 1, "T": 17, "H": 3, "D": 16, "m": 3, "W": 4, "k": 2},
@@ -97,8 +98,8 @@ void add_csa_attention_kernels(std::vector<Kernel>& table) {
       })
     kernel.odd.push_back(Json::parse(entry));
   table.push_back(std::move(kernel));
-  table.push_back(fast_kernel<device::host::csa_attention_fast>("fast"));
-  table.push_back(fast_kernel<device::host::csa_attention_fast90>("fast90"));
+  table.push_back(fast_kernel<PLUMBLINE_SIDES(csa_attention_fast)>("fast"));
+  table.push_back(fast_kernel<PLUMBLINE_SIDES(csa_attention_fast90)>("fast90"));
 }
 
 }  // namespace plumbline

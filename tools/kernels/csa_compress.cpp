@@ -34,8 +34,7 @@ Grids grids_of(const Problem& problem, const Json& options) {
   sizes.set("B", batch, "in.kv");
   sizes.set("S", kv.size(1), "in.kv");
   const bool physical = options.at("grid") == "physical";
-  const Visibility seen(mask, inputs, sizes,
-                        Blocks{m, physical ? Grid::physical : Grid::document});
+  const Visibility seen(mask, inputs, sizes, Blocks{m, physical ? Grid::physical : Grid::document});
   const bool by_position = physical && options.at("boundary") == "positions";
   const StoredTensor& present = or_none(problem.in, "prior_present");
   Grids grids;
@@ -120,7 +119,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   const Json options = operation("csa_compress").resolve(problem.options);
   device::CsaCompress args = arguments_of(bench, problem, options);
   results_of(bench, problem, args);
-  bench.start(device::host::csa_compress, args);
+  bench.start(PLUMBLINE_SIDES(csa_compress), args);
   if (!backward) return;
   device::CsaCompressBackward back;
   back.of = args;
@@ -138,7 +137,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   back.dprior_kv = gradient("prior_kv"), back.dprior_gate = gradient("prior_gate");
   back.workspace = static_cast<float*>(
       bench.workspace("workspace", device::csa_compress_backward_workspace(back)));
-  bench.start(device::host::csa_compress_backward, back);
+  bench.start(PLUMBLINE_SIDES(csa_compress_backward), back);
 }
 
 }  // namespace

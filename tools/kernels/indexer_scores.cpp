@@ -22,7 +22,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   args.q = bench.input(q), args.k = bench.input(k), args.w = bench.input(problem.in.at("w"));
   args.scores = static_cast<float*>(
       bench.result("out.scores", {args.batch, args.rows, args.keys}, Dtype::f32));
-  bench.start(device::host::indexer_scores, args);
+  bench.start(PLUMBLINE_SIDES(indexer_scores), args);
   if (!backward) return;
   device::IndexerScoresBackward back;
   back.of = args;
@@ -30,7 +30,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   back.dq = bench.gradient("q", q.shape);
   back.dk = bench.gradient("k", k.shape);
   back.dw = bench.gradient("w", problem.in.at("w").shape);
-  bench.start(device::host::indexer_scores_backward, back);
+  bench.start(PLUMBLINE_SIDES(indexer_scores_backward), back);
 }
 
 }  // namespace
@@ -43,12 +43,13 @@ void add_indexer_scores_kernels(std::vector<Kernel>& table) {
   kernel.run = run;
   const char* const kink = "q.k is 0 to within its error: on which side of the ReLU is open";
   kernel.unprovable = {{"integers_exact", kink}, {"cancellation_f32", kink}};
-  for (const char* entry : {
-           R"({"id": "ragged_tiles", "dims": {"B": 1, "T": 67, "K": 71, "A": 2, "e": 37}, "grad": true})",
-           R"({"id": "wide", "dims": {"B": 2, "T": 3, "K": 5, "A": 2, "e": 70}, "grad": true,
+  for (
+      const char* entry : {
+          R"({"id": "ragged_tiles", "dims": {"B": 1, "T": 67, "K": 71, "A": 2, "e": 37}, "grad": true})",
+          R"({"id": "wide", "dims": {"B": 2, "T": 3, "K": 5, "A": 2, "e": 70}, "grad": true,
                "family": "integers"})",
-           R"({"id": "one_of_each", "dims": {"B": 1, "T": 1, "K": 1, "A": 1, "e": 1}, "grad": true})",
-       })
+          R"({"id": "one_of_each", "dims": {"B": 1, "T": 1, "K": 1, "A": 1, "e": 1}, "grad": true})",
+      })
     kernel.odd.push_back(Json::parse(entry));
   table.push_back(std::move(kernel));
 }

@@ -36,6 +36,8 @@ struct Kernel {
 };
 
 std::span<const Kernel> kernels();  // in the order of operations, naive before fast
+// Those of one operation, or all where it has no name. Error for an operation without a kernel.
+std::vector<const Kernel*> kernels_of(const std::string& op);
 
 // The contract of a kernel whose products a machine adds up in this way. Sums outside the tensor
 // core are in f32 to nearest, which every accumulator here allows.
@@ -47,6 +49,7 @@ void add_csa_compress_kernels(std::vector<Kernel>& table);
 void add_indexer_scores_kernels(std::vector<Kernel>& table);
 void add_linear_kernels(std::vector<Kernel>& table);
 void add_mla_attention_kernels(std::vector<Kernel>& table);
+void add_mla_projection_kernels(std::vector<Kernel>& table);
 void add_norm_kernels(std::vector<Kernel>& table);
 void add_rope_kernels(std::vector<Kernel>& table);
 void add_topk_kernels(std::vector<Kernel>& table);

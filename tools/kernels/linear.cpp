@@ -24,7 +24,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   device::Linear args = arguments_of(bench, problem);
   const Dtype dtype = problem.in.at("x").dtype;
   args.y = bench.result("out.y", {args.rows, args.groups, args.end - args.begin}, dtype);
-  bench.start(device::host::linear, args);
+  bench.start(PLUMBLINE_SIDES(linear), args);
   if (!backward) return;
   device::LinearBackward back;
   back.of = args;
@@ -32,9 +32,9 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   back.dx = bench.gradient("x", problem.in.at("x").shape);
   back.dweight = bench.gradient("weight", problem.in.at("weight").shape);
   if (args.bias != nullptr) back.dbias = bench.gradient("bias", problem.in.at("bias").shape);
-  back.workspace = static_cast<float*>(
-      bench.workspace("workspace", device::linear_backward_workspace(back)));
-  bench.start(device::host::linear_backward, back);
+  back.workspace =
+      static_cast<float*>(bench.workspace("workspace", device::linear_backward_workspace(back)));
+  bench.start(PLUMBLINE_SIDES(linear_backward), back);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
                apart ? bench.input(problem.in.at("value")) : nullptr};
   args.far = args.near;
   attention_results(bench, args, problem, true);
-  bench.start(device::host::mla_attention, args);
+  bench.start(PLUMBLINE_SIDES(mla_attention), args);
   if (!backward) return;
   device::AttentionBackward back = attention_back_on(bench, args, problem);
   back.dnear_key = back.dfar_key = bench.accumulator("grad.key", key.shape);
@@ -44,7 +44,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
         bench.accumulator("grad.value", problem.in.at("value").shape);
   back.workspace = static_cast<float*>(
       bench.workspace("workspace", device::mla_attention_backward_workspace(back)));
-  bench.start(device::host::mla_attention_backward, back);
+  bench.start(PLUMBLINE_SIDES(mla_attention_backward), back);
 }
 
 }  // namespace

@@ -38,24 +38,24 @@ Back backward_of(Bench& bench, const Problem& problem, const Norm& args) {
 
 void run_rms_norm(Bench& bench, const Problem& problem, bool backward) {
   const auto args = arguments_of<device::RmsNorm>(bench, problem);
-  bench.start(device::host::rms_norm, args);
+  bench.start(PLUMBLINE_SIDES(rms_norm), args);
   if (!backward) return;
   auto back = backward_of<device::RmsNormBackward>(bench, problem, args);
-  back.workspace = static_cast<float*>(
-      bench.workspace("workspace", device::rms_norm_backward_workspace(back)));
-  bench.start(device::host::rms_norm_backward, back);
+  back.workspace =
+      static_cast<float*>(bench.workspace("workspace", device::rms_norm_backward_workspace(back)));
+  bench.start(PLUMBLINE_SIDES(rms_norm_backward), back);
 }
 
 void run_layer_norm(Bench& bench, const Problem& problem, bool backward) {
   auto args = arguments_of<device::LayerNorm>(bench, problem);
   if (const StoredTensor* const bias = found(problem, "bias")) args.bias = bench.input(*bias);
-  bench.start(device::host::layer_norm, args);
+  bench.start(PLUMBLINE_SIDES(layer_norm), args);
   if (!backward) return;
   auto back = backward_of<device::LayerNormBackward>(bench, problem, args);
   if (args.bias) back.dbias = bench.gradient("bias", {args.width});
   back.workspace = static_cast<float*>(
       bench.workspace("workspace", device::layer_norm_backward_workspace(back)));
-  bench.start(device::host::layer_norm_backward, back);
+  bench.start(PLUMBLINE_SIDES(layer_norm_backward), back);
 }
 
 std::string refuses(const Problem& problem) {
@@ -73,13 +73,14 @@ void add_norm_kernels(std::vector<Kernel>& table) {
     kernel.refuses = refuses;
     kernel.contract = [](const Problem&) { return Json::object(); };
     kernel.run = layer ? run_layer_norm : run_rms_norm;
-    for (const char* entry : {
-             R"({"id": "ragged", "dims": {"n": 7, "D": 133}, "grad": true})",
-             R"({"id": "cancelling", "dims": {"n": 5, "D": 45}, "family": "cancellation", "grad": true})",
-             R"({"id": "one_channel", "dims": {"n": 3, "D": 1}, "grad": true})",
-             R"({"id": "many_rows", "dims": {"n": 300, "D": 3}, "grad": true})",
-             R"({"id": "few_values", "dims": {"n": 4, "D": 37}, "family": "ties", "grad": true})",
-         })
+    for (
+        const char* entry : {
+            R"({"id": "ragged", "dims": {"n": 7, "D": 133}, "grad": true})",
+            R"({"id": "cancelling", "dims": {"n": 5, "D": 45}, "family": "cancellation", "grad": true})",
+            R"({"id": "one_channel", "dims": {"n": 3, "D": 1}, "grad": true})",
+            R"({"id": "many_rows", "dims": {"n": 300, "D": 3}, "grad": true})",
+            R"({"id": "few_values", "dims": {"n": 4, "D": 37}, "family": "ties", "grad": true})",
+        })
       kernel.odd.push_back(Json::parse(entry));
     table.push_back(std::move(kernel));
   }

@@ -13,13 +13,13 @@ void run(Bench& bench, const Problem& problem, bool backward) {
                           positions_of(problem, x.size(0), x.size(1)));
   args.x = bench.input(x);
   args.y = bench.result("out.y", x.shape, x.dtype);
-  bench.start(device::host::rope, args);
+  bench.start(PLUMBLINE_SIDES(rope), args);
   if (!backward) return;
   device::RopeBackward back;
   back.of = args;
   back.dy = bench.input(problem.cot.at("y"));
   back.dx = bench.gradient("x", x.shape);
-  bench.start(device::host::rope_backward, back);
+  bench.start(PLUMBLINE_SIDES(rope_backward), back);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include <algorithm>
 
+#include "fixtures/text.hpp"
 #include "reference/error.hpp"
+#include "reference/registry/option_visitors.hpp"
 #include "tools/kernels/kernel.hpp"
 
 namespace plumbline {
@@ -13,6 +15,7 @@ std::span<const Kernel> kernels() {
     add_indexer_scores_kernels(list);
     add_linear_kernels(list);
     add_mla_attention_kernels(list);
+    add_mla_projection_kernels(list);
     add_norm_kernels(list);
     add_rope_kernels(list);
     add_topk_kernels(list);
@@ -21,6 +24,20 @@ std::span<const Kernel> kernels() {
     return list;
   }();
   return table;
+}
+
+std::vector<const Kernel*> kernels_of(const std::string& op) {
+  std::vector<const Kernel*> list;
+  std::vector<std::string> names;
+  for (const Kernel& kernel : kernels()) {
+    list.push_back(&kernel);
+    if (names.empty() || names.back() != kernel.op) names.push_back(kernel.op);
+  }
+  if (op.empty()) return list;
+  std::erase_if(list, [&](const Kernel* kernel) { return kernel->op != op; });
+  if (list.empty())
+    throw Error("OP", in_quotes(op), "an operation with a kernel: " + joined(names));
+  return list;
 }
 
 KernelContract contract_on(const Json& contract, device::host::Products products) {
@@ -41,7 +58,8 @@ std::string refuses_dtypes(const Problem& problem) {
     for (const auto& [name, tensor] : *tensors) {
       if (!is_real(tensor.dtype)) continue;
       const std::string found = tensor.name + " is " + std::string(name_of(tensor.dtype));
-      if (tensor.low || tensor.scale) return "reads plain numbers, and " + tensor.name + " has parts";
+      if (tensor.low || tensor.scale)
+        return "reads plain numbers, and " + tensor.name + " has parts";
       if (tensor.dtype != Dtype::bf16 && tensor.dtype != Dtype::f32)
         return "reads BF16 or F32, and " + found;
       if (common && *common != tensor.dtype) return "reads one dtype, and " + found;

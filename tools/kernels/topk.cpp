@@ -25,11 +25,12 @@ void run(Bench& bench, const Problem& problem, bool) {
     }
   }
   args.visible = bench.table("visible", visible);
-  args.indices = static_cast<std::int32_t*>(
-      bench.result("out.indices", {batch, rows, args.k}, Dtype::i32));
-  args.selected = static_cast<std::int32_t*>(bench.result("out.selected", scores.shape, Dtype::i32));
+  args.indices =
+      static_cast<std::int32_t*>(bench.result("out.indices", {batch, rows, args.k}, Dtype::i32));
+  args.selected =
+      static_cast<std::int32_t*>(bench.result("out.selected", scores.shape, Dtype::i32));
   args.workspace = bench.workspace("workspace", device::topk_workspace(args));
-  bench.start(device::host::topk, args);
+  bench.start(PLUMBLINE_SIDES(topk), args);
 }
 
 }  // namespace

@@ -59,7 +59,12 @@ void add_cases(const Kernel& kernel, const std::string& id, GenerateRequest requ
     if (const auto found = kernel.unprovable.find(id); found != kernel.unprovable.end())
       one.unprovable = found->second;
     try {
-      one.problem = problem_of(generate(request, 1), request);
+      const GeneratedCase made = generate(request, 1);
+      one.problem = problem_of(made, request);
+      for (const GeneratedTensor& tensor : made.tensors) {
+        const bool result = tensor.name.starts_with("out.") || tensor.name.starts_with("grad.");
+        if (result && !tensor.name.ends_with(".lo")) one.expected.push_back(tensor.name);
+      }
     } catch (const Error& error) {
       throw Error(kernel.op + " " + id + ": " + error.where(), error.found(), error.expected());
     }
@@ -119,9 +124,9 @@ long double Trial::margin() const {
   return most;
 }
 
-Trial Trials::run(const device::host::Options& options) {
+Trial Trials::run(const KernelMachine& machine) {
   Trial trial;
-  Bench bench(options);
+  Bench bench(machine);
   kernel_.run(bench, case_.problem, case_.backward);
   trial.crime = bench.finish();
   trial.results = bench.results();
@@ -132,7 +137,8 @@ Trial Trials::run(const device::host::Options& options) {
     if (!there) trial.missing = name;
   }
   const Json declared = kernel_.contract(case_.problem);
-  const KernelContract contract = contract_on(declared, options.products);
+  const KernelContract contract = contract_on(
+      declared, machine.gpu ? device::host::Products::truncated : machine.options.products);
   const bool truncated = contract.accumulator.block > 0;
   const std::string key = (truncated ? "t" : "n") + bytes_of(trial.results);
   const auto found = judged_.find(key);
@@ -179,8 +185,10 @@ device::host::Options machine_number(std::uint64_t n) {
   return options;
 }
 
-std::string describe(const device::host::Options& options) {
+std::string describe(const KernelMachine& machine) {
   using device::host::Products;
+  if (machine.gpu) return gpu_name();
+  const device::host::Options& options = machine.options;
   std::string text = "seed " + std::to_string(options.seed) + (options.late ? " late" : " early");
   if (options.products == Products::sequential) return text + " sequential";
   return text + (options.products == Products::once ? " once" : " truncated");

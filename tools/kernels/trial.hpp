@@ -28,8 +28,8 @@ struct KernelCase {
   Problem problem;
   bool backward = false;
   std::vector<std::string> expected;  // what the operation returns, by full names
-  std::string refused;     // by the kernel: the reason
-  std::string unprovable;  // why UNPROVABLE is no failure here; empty: it is one
+  std::string refused;                // by the kernel: the reason
+  std::string unprovable;             // why UNPROVABLE is no failure here; empty: it is one
 };
 
 // Judges as check does; results that are bit for bit those of an earlier trial under the same
@@ -37,7 +37,7 @@ struct KernelCase {
 class Trials {
  public:
   Trials(const Kernel& kernel, const KernelCase& one) : kernel_(kernel), case_(one) {}
-  Trial run(const device::host::Options& options);
+  Trial run(const KernelMachine& machine);
 
  private:
   const Kernel& kernel_;
@@ -50,6 +50,6 @@ std::vector<KernelCase> cases_of(const Kernel& kernel, const std::string& suite)
 
 // The n-th machine of many: orders, schedules and arithmetics in turn.
 device::host::Options machine_number(std::uint64_t n);
-std::string describe(const device::host::Options& options);
+std::string describe(const KernelMachine& machine);
 
 }  // namespace plumbline
