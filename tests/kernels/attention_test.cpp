@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <limits>
+#include <map>
 
 #include "device/csa_attention/launch.hpp"
 #include "device/mla_attention/launch.hpp"
@@ -37,11 +37,19 @@ class Attentions : public testing::TestWithParam<const Kernel*> {
                                   << trial.reason();
     }
   }
-  Json dims() const {
-    if (kernel().op == "csa_attention")
-      return {{"B", 2}, {"T", 9}, {"H", 4}, {"D", 8}, {"m", 2}, {"W", 3}, {"k", 3}};
-    return {{"B", 2}, {"T", 9}, {"H", 4}, {"Hk", 2}, {"D", 8}, {"Dv", 6}, {"k", 3}};
+  Json dims() const { return sizes().at(kernel().op); }
+
+ public:
+  static const std::map<std::string, Json>& sizes() {  // by operation
+    static const std::map<std::string, Json> all = {
+        {"csa_attention", {{"B", 2}, {"T", 9}, {"H", 4}, {"D", 8}, {"m", 2}, {"W", 3}, {"k", 3}}},
+        {"mla_attention",
+         {{"B", 2}, {"T", 9}, {"H", 4}, {"Hk", 2}, {"D", 8}, {"Dv", 6}, {"k", 3}}}};
+    return all;
   }
+};
+return {{"B", 2}, {"T", 9}, {"H", 4}, {"Hk", 2}, {"D", 8}, {"Dv", 6}, {"k", 3}};
+}
 };
 
 // The same tensor with other bytes.
@@ -95,7 +103,7 @@ TEST_P(Attentions, HaveRowsOfNothingButTheLastSlot) {
 std::vector<const Kernel*> attention_kernels() {
   std::vector<const Kernel*> list;
   for (const Kernel& kernel : kernels()) {
-    if (kernel.op == "csa_attention" || kernel.op == "mla_attention") list.push_back(&kernel);
+    if (Attentions::sizes().contains(kernel.op)) list.push_back(&kernel);
   }
   return list;
 }
