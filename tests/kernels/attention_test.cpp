@@ -48,9 +48,6 @@ class Attentions : public testing::TestWithParam<const Kernel*> {
     return all;
   }
 };
-return {{"B", 2}, {"T", 9}, {"H", 4}, {"Hk", 2}, {"D", 8}, {"Dv", 6}, {"k", 3}};
-}
-};
 
 // The same tensor with other bytes.
 template <class T> void replace(StoredTensor& tensor, const std::vector<T>& values) {
