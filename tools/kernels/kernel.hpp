@@ -44,9 +44,11 @@ std::vector<const Kernel*> kernels_of(const std::string& op);
 KernelContract contract_on(const Json& contract, device::host::Products products);
 
 // The tables of each file, one kernel or a few each.
+void add_csa_attention_kernels(std::vector<Kernel>& table);
 void add_csa_compress_kernels(std::vector<Kernel>& table);
 void add_indexer_scores_kernels(std::vector<Kernel>& table);
 void add_linear_kernels(std::vector<Kernel>& table);
+void add_mla_attention_kernels(std::vector<Kernel>& table);
 void add_mla_projection_kernels(std::vector<Kernel>& table);
 void add_norm_kernels(std::vector<Kernel>& table);
 void add_rope_kernels(std::vector<Kernel>& table);

@@ -10,9 +10,11 @@ namespace plumbline {
 std::span<const Kernel> kernels() {
   static const std::vector<Kernel> table = [] {
     std::vector<Kernel> list;
+    add_csa_attention_kernels(list);
     add_csa_compress_kernels(list);
     add_indexer_scores_kernels(list);
     add_linear_kernels(list);
+    add_mla_attention_kernels(list);
     add_mla_projection_kernels(list);
     add_norm_kernels(list);
     add_rope_kernels(list);

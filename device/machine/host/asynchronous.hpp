@@ -198,6 +198,7 @@ inline void wait_for_products(std::size_t left, Where at) {
 }
 // On the GPU a wait pins the registers it names, which is ordinary code: the next product with them
 // needs a fence, or ptxas puts one there (C7519).
+template <int N> void wgmma_wait(Where at = Where::here()) { wait_for_products(N, at); }
 template <int N, int M> void wgmma_wait(Accumulator<M>& a, Where at = Where::here()) {
   wait_for_products(N, at);
   a.written = next_register_tick();

@@ -1,0 +1,2 @@
+// The same text by nvcc.
+#include "device/csa_attention/launch.cpp"

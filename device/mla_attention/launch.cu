@@ -1,0 +1,2 @@
+// The same text by nvcc.
+#include "device/mla_attention/launch.cpp"
