@@ -18,9 +18,13 @@ pip() {
 
 if [[ ! -f $environment/ready || $(<"$environment/ready") != "${packages[*]}" ]]; then
   "${PLUMBLINE_PYTHON:-python3}" -m venv --clear "$environment"
-  # PyTorch for CPUs alone is a tenth of the size, where its own index can be reached.
-  if { [[ $what == torch ]] && pip numpy && pip torch --index-url https://download.pytorch.org/whl/cpu; } ||
-    pip "${packages[@]}"; then
+  # PyTorch for CPUs alone comes from an index of its own; what PyPI has needs 3 GB, which a long run alone may fetch.
+  if [[ $what == torch ]] && pip numpy && pip torch --index-url https://download.pytorch.org/whl/cpu; then
+    printf '%s' "${packages[*]}" >"$environment/ready"
+  elif [[ $what == torch && -z ${PLUMBLINE_LARGE_DOWNLOADS:-} ]]; then
+    echo "skipped: https://download.pytorch.org/whl/cpu cannot be reached; PLUMBLINE_LARGE_DOWNLOADS=1 takes PyPI's PyTorch, 3 GB"
+    exit 77
+  elif pip "${packages[@]}"; then
     printf '%s' "${packages[*]}" >"$environment/ready"
   else
     echo "could not install ${packages[*]} from PyPI into $environment (is PyPI reachable?)"
