@@ -59,6 +59,7 @@ void add_cases(const Kernel& kernel, const std::string& id, GenerateRequest requ
     if (const auto found = kernel.unprovable.find(id); found != kernel.unprovable.end())
       one.unprovable = found->second;
     try {
+      request.contract = nullptr;  // judged by the kernel's own
       const GeneratedCase made = generate(request, 1);
       one.problem = problem_of(made, request);
       for (const GeneratedTensor& tensor : made.tensors) {
