@@ -31,29 +31,6 @@ inline bool judged(const Operation& op) {
                      [](const OutputInfo& o) { return o.kind == Kind::real; });
 }
 
-// A layer is judged from the selection that was made: another execution may select another key of two that are equal
-// within their bounds.
-inline std::vector<std::int32_t> give_selection(const Operation& op, Problem& problem) {
-  const bool selects = std::any_of(op.given.begin(), op.given.end(), [](const TensorInfo& info) {
-    return info.name == "indexer_indices";
-  });
-  if (!selects || problem.options.value("indexer", Json()).is_null()) return {};
-  Problem asking = problem;
-  asking.outputs = {"indexer_indices"};
-  const Result made = op.evaluate(asking, {.precision = Precision::f64});
-  const Value* const indices = made.find("indexer_indices");
-  std::vector<std::int32_t> held = indices->integers;
-  StoredTensor view;
-  view.name = "given.indexer_indices";
-  view.dtype = Dtype::i32;
-  view.shape = indices->shape;
-  view.stride = row_major(view.shape);
-  view.data = reinterpret_cast<const std::byte*>(held.data());
-  view.present = true;
-  problem.given["indexer_indices"] = view;
-  return held;
-}
-
 // A server's call takes no selection; where an execution selects other keys it answers another question.
 inline bool selects_alike(const Result& a, const Result& b) {
   const Value *const one = a.find("indexer_indices"), *const other = b.find("indexer_indices");
@@ -118,7 +95,7 @@ inline void push(const Operation& op, const Problem& problem, const Evaluation& 
 
 inline void run(const GenerateRequest& request, const Contract& contract, Executed& to) {
   const GeneratedCase made = generate(request, 1);
-  Problem problem = problem_of(made, request);
+  Problem problem = problem_of(made);
   const Operation& op = operation(request.op);
   // Executed as it is declared: tiles of keys under a running maximum.
   if (contract.algebra.softmax == Algebra::Softmax::online) {
@@ -127,9 +104,9 @@ inline void run(const GenerateRequest& request, const Contract& contract, Execut
       if (key == "key_block") problem.schedule[key] = contract.algebra.tile;
     }
   }
-  const std::vector<std::int32_t> selection = give_selection(op, problem);
+  const bool selected = give_selection(op, problem);
   for (const OutputInfo& output : op.outputs) {
-    if (output.name == "indexer_indices" && selection.empty()) problem.outputs = {output.name};
+    if (output.name == "indexer_indices" && !selected) problem.outputs = {output.name};
   }
   Evaluation how;
   how.contract = &contract;

@@ -11,17 +11,28 @@
 
 namespace plumbline {
 
-inline Problem problem_of(const GeneratedCase& made, const GenerateRequest& request) {
-  Problem problem;
-  problem.options = parse_json(made.metadata.at("plumbline"), "test")["options"];
-  problem.outputs = request.outputs;
-  for (const GeneratedTensor& tensor : made.tensors) {
-    const std::string place = tensor.name.substr(0, tensor.name.find('.'));
-    StoredTensor view = view_of(tensor);
-    if (place == "in") problem.in.emplace(tensor.name.substr(3), view);
-    if (place == "cot") problem.cot.emplace(tensor.name.substr(4), view);
-  }
-  return problem;
+// A layer is judged from the selection that was made: another execution may select another key of two that are equal
+// within their bounds. False where nothing is selected.
+inline bool give_selection(const Operation& op, Problem& problem) {
+  const bool selects = std::any_of(op.given.begin(), op.given.end(), [](const TensorInfo& info) {
+    return info.name == "indexer_indices";
+  });
+  if (!selects || problem.options.value("indexer", Json()).is_null()) return false;
+  Problem asking = problem;
+  asking.outputs = {"indexer_indices"};
+  const Result made = op.evaluate(asking, {.precision = Precision::f64});
+  const Value* const indices = made.find("indexer_indices");
+  const auto held = std::make_shared<const std::vector<std::int32_t>>(indices->integers);
+  StoredTensor view;
+  view.name = "given.indexer_indices";
+  view.dtype = Dtype::i32;
+  view.shape = indices->shape;
+  view.stride = row_major(view.shape);
+  view.data = reinterpret_cast<const std::byte*>(held->data());
+  view.owner = held;
+  view.present = true;
+  problem.given["indexer_indices"] = view;
+  return true;
 }
 
 // Largest |execution − value| over each tier, by output and gradient.

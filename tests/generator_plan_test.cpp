@@ -102,7 +102,7 @@ TEST(Plan, StatesOfServers) {
                     "options":{"window":3,"rope":{"theta":9,"dim":2},"indexer":{"k":1}},"seed":)" +
             std::to_string(seed) + "}"),
         1);
-    const auto at = [&](const char* name) { return view_of(*find(made, name)); };
+    const auto at = [&](const char* name) { return stored(*find(made, name)); };
     for (std::int64_t b = 0; b < 3; ++b) {
       const std::int64_t length = integer_at(at("in.state.length"), {b});
       EXPECT_LE(length + 2, 11);

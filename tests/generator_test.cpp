@@ -282,7 +282,7 @@ TEST(Families, PoisonIsNeverRead) {
       std::size_t poisoned = 0;
       for (const GeneratedTensor& tensor : made.tensors) {
         if (!tensor.name.starts_with("in.")) continue;
-        StoredTensor clean = view_of(tensor);
+        StoredTensor clean = stored(tensor);
         if (is_real(tensor.dtype) && tensor.name != "in.mask") {
           auto bytes = std::make_shared<std::vector<std::byte>>(*tensor.bytes);
           const std::vector<double> values = numbers(tensor);

@@ -14,20 +14,8 @@ inline GenerateRequest request(const std::string& text) {
   return generate_request(parse_json(text, "test"), "test");
 }
 
-inline StoredTensor view_of(const GeneratedTensor& tensor) {
-  StoredTensor view;
-  view.name = tensor.name;
-  view.data = tensor.bytes->data();
-  view.dtype = tensor.dtype;
-  view.shape = tensor.shape;
-  view.stride = row_major(tensor.shape);
-  view.owner = tensor.bytes;
-  view.present = true;
-  return view;
-}
-
 inline std::vector<double> numbers(const GeneratedTensor& tensor) {
-  StoredTensor flat = view_of(tensor);
+  StoredTensor flat = stored(tensor);
   flat.shape = {count_of(tensor.shape)};
   flat.stride = {1};
   std::vector<double> list;

@@ -8,10 +8,10 @@
 #include "fixtures/strict_json.hpp"
 #include "fixtures/text.hpp"
 #include "reference/error.hpp"
+#include "reference/registry/bounds.hpp"
 #include "tools/arguments.hpp"
 #include "tools/commands.hpp"
 #include "tools/progress.hpp"
-#include "verdict/bounds.hpp"
 #include "verdict/contract.hpp"
 
 namespace plumbline {

@@ -142,19 +142,13 @@ class Checker {
     for (const ActualTensor& each : to_judge_)
       report_.tensors.push_back(judged(each, plain, selected, staged));
     order_tensors();
-    if (selected) {
-      name_dominating_terms(question_, settings_, stages_.with_selections(), to_judge_, *selected,
-                            report_.tensors);
-    } else {
-      name_dominating_terms(question_, settings_, question_.problem, to_judge_, plain,
-                            report_.tensors);
-    }
+    const Problem judged_from = selected ? stages_.with_selections() : question_.problem;
+    name_dominating_terms(question_, settings_, judged_from, to_judge_,
+                          selected ? *selected : plain, report_.tensors);
     for (const TensorVerdict& tensor : report_.tensors)
       report_.verdict = worse(report_.verdict, tensor.verdict);
     if (settings_.hints && report_.verdict == Verdict::fail)
-      report_.hints =
-          hints_of(question_, settings_, selected ? stages_.with_selections() : question_.problem,
-                   to_judge_, report_);
+      report_.hints = hints_of(question_, settings_, judged_from, to_judge_, report_);
   }
 
  private:

@@ -31,8 +31,8 @@ std::span<const ContractPreset> contract_presets();
 const KernelContract& contract_named(std::string_view name);  // Error for an unknown name
 
 KernelContract contract_from_json(const nlohmann::json& json);
-Contract contract_in(
-    const nlohmann::json& json);  // as suites and cases name it: a preset or an object
+// As suites and cases name it: a preset or an object.
+Contract contract_in(const nlohmann::json& json);
 nlohmann::json to_json(const KernelContract& contract);  // every field
 
 }  // namespace plumbline

@@ -40,8 +40,8 @@ struct JudgedElement {
   long double off = 0, bound = 0, bound2 = 0;           // |actual − wanted|, tier 1, tier 2
   long double margin = 0, margin2 = 0;                  // off / bound
   long double ulp = 0;                                  // of the output format at |wanted|
-  std::string
-      dominating;  // the largest part of the bound: "storage", "arithmetic", or as terms.hpp finds out
+  // The largest part of the bound: "storage", "arithmetic", or what terms.hpp finds of that.
+  std::string dominating;
   std::string why;  // what else is wrong, as "NaN, where a number was expected"
 };
 

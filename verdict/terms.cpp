@@ -1,6 +1,7 @@
 #include "verdict/terms.hpp"
 
-#include "reference/error.hpp"
+#include <algorithm>
+#include <cmath>
 
 namespace plumbline {
 namespace {
@@ -38,6 +39,8 @@ bool took_much(const Result& result) {
   return evaluations(result.forward) + evaluations(result.backward) + elements > most;
 }
 
+bool is_open(const JudgedElement& e) { return e.dominating == "arithmetic"; }
+
 const Value* value_of(const Result& result, const TensorVerdict& tensor) {
   const bool gradient = tensor.name.starts_with("grad.");
   return result.find(std::string_view(tensor.name).substr(gradient ? 5 : 4), gradient);
@@ -48,7 +51,10 @@ const Value* value_of(const Result& result, const TensorVerdict& tensor) {
 void name_dominating_terms(const CheckQuestion& question, const CheckSettings& settings,
                            const Problem& problem, const std::vector<ActualTensor>& actual,
                            const Result& base, std::vector<TensorVerdict>& tensors) {
-  if (took_much(base)) return;
+  const bool asked = std::any_of(tensors.begin(), tensors.end(), [](const TensorVerdict& tensor) {
+    return std::any_of(tensor.worst.begin(), tensor.worst.end(), is_open);
+  });
+  if (!asked || took_much(base)) return;
   const std::vector<Part> parts = parts_of(question.contract);
   std::vector<Result> without;
   for (const Part& part : parts) {
@@ -61,8 +67,7 @@ void name_dominating_terms(const CheckQuestion& question, const CheckSettings& s
     if (all == nullptr || all->bound.empty()) continue;
     for (JudgedElement& e : tensor.worst) {
       const auto i = static_cast<std::size_t>(e.position);
-      if (e.dominating != "arithmetic" || i >= all->bound.size() || !std::isfinite(all->bound[i]))
-        continue;
+      if (!is_open(e) || i >= all->bound.size() || !std::isfinite(all->bound[i])) continue;
       double rest = all->bound[i], largest = 0;
       for (std::size_t k = 0; k < parts.size(); ++k) {
         const Value* const less = value_of(without[k], tensor);

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <thread>
 
+#include "fixtures/c_order.hpp"
 #include "fixtures/case.hpp"
 #include "fixtures/families.hpp"
 #include "fixtures/strict_json.hpp"
 #include "fixtures/text.hpp"
 #include "reference/error.hpp"
-#include "verdict/bounds.hpp"
+#include "reference/registry/bounds.hpp"
 #include "verdict/contract.hpp"
 
 namespace plumbline::bindings {

@@ -39,7 +39,6 @@ Json family_list();                                           // of generate: na
 // Somebody's array as a tensor. No strides: C order. Error for what cannot be an array.
 StoredTensor tensor_at(std::string name, const void* data, Dtype dtype, Shape shape,
                        const Shape* stride);
-StoredTensor in_c_order(const StoredTensor& tensor);  // the same one where it already is
 
 // A case that is not about to be evaluated: what a file holds, or what generate made.
 struct OpenCase {

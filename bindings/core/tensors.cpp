@@ -1,8 +1,8 @@
 // Tensors and cases as they go in and out.
-#include <cstring>
 #include <limits>
 
 #include "bindings/core/call.hpp"
+#include "fixtures/c_order.hpp"
 #include "fixtures/generate.hpp"
 #include "fixtures/safetensors.hpp"
 #include "fixtures/strict_json.hpp"
@@ -35,27 +35,6 @@ StoredTensor tensor_at(std::string name, const void* data, Dtype dtype, Shape sh
   return tensor;
 }
 
-StoredTensor in_c_order(const StoredTensor& tensor) {
-  const Shape order = row_major(tensor.shape);
-  if (tensor.stride == order) return tensor;
-  const auto count = static_cast<std::size_t>(count_of(tensor.shape));
-  const std::size_t width = size_of(tensor.dtype);
-  const auto bytes = std::make_shared<std::vector<std::byte>>(count * width);
-  for (std::size_t i = 0; i < count; ++i) {
-    auto rest = static_cast<std::int64_t>(i);
-    std::int64_t offset = 0;
-    for (std::size_t axis = tensor.shape.size(); axis-- > 0; rest /= tensor.shape[axis])
-      offset += rest % tensor.shape[axis] * tensor.stride[axis];
-    std::memcpy(bytes->data() + i * width, tensor.data + offset * static_cast<std::int64_t>(width),
-                width);
-  }
-  StoredTensor copy = tensor;
-  copy.data = bytes->data();
-  copy.stride = order;
-  copy.owner = bytes;
-  return copy;
-}
-
 OpenCase load(const std::string& path) {
   const SafetensorsFile file = SafetensorsFile::open(path);
   OpenCase a_case;
@@ -68,11 +47,7 @@ OpenCase generate(std::string_view request, int threads) {
   const GeneratedCase made = plumbline::generate(
       generate_request(parse_json(request, "generate"), "generate"), threads, contract_in);
   OpenCase a_case;
-  for (const GeneratedTensor& tensor : made.tensors) {
-    a_case.tensors.push_back(
-        tensor_at(tensor.name, tensor.bytes->data(), tensor.dtype, tensor.shape, nullptr));
-    a_case.tensors.back().owner = tensor.bytes;
-  }
+  for (const GeneratedTensor& tensor : made.tensors) a_case.tensors.push_back(stored(tensor));
   a_case.metadata = made.metadata;
   return a_case;
 }

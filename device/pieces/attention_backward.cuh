@@ -94,15 +94,7 @@ template <class T, int Width, bool OneLatent> struct AttentionGradients {
 
     float dquery[own_channels / 8][4] = {};
     for (int first = 0; first < list.count(); first += tile_keys) {
-      for (int j = warp(); j < tile_keys; j += 4) {
-        const int row = list.at(first + j);
-        const bool near = list.from_near(first + j);
-        load_row<Width>(s.tile.keys(), j, near ? a.near_key : a.far_key, list.b, row, own.group);
-        if (!OneLatent)
-          load_row<Width>(s.tile.values(), j, near ? a.near_value : a.far_value, list.b, row,
-                          own.group);
-        if (lane() == 0) s.row[j] = row;
-      }
+      load_tile(s.tile, s.row, list, first, own.group);
       sync_block();  // the tile is complete, and what heads know of the row
 
       find_dscores(p, s);

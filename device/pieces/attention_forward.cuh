@@ -27,6 +27,22 @@ template <class T, int Keys, int Width> struct AttentionTiles<T, Keys, Width, tr
   DEVICE Rows& values() { return rows; }
 };
 
+// The tile takes the row's keys from number `first` on, and their values where those are apart. row: in its pool, -1: no
+// key. By four warps, each key by one.
+template <class T, int Keys, int Width, bool OneLatent, class RowNumbers>
+DEVICE void load_tile(AttentionTiles<T, Keys, Width, OneLatent>& tile, RowNumbers& row_of,
+                      const KeyList<T>& list, int first, int group) {
+  const AttentionViews<T>& a = list.a;
+  for (int j = warp(); j < Keys; j += 4) {
+    const int row = list.at(first + j);
+    const bool near = list.from_near(first + j);
+    load_row<Width>(tile.keys(), j, near ? a.near_key : a.far_key, list.b, row, group);
+    if (!OneLatent)
+      load_row<Width>(tile.values(), j, near ? a.near_value : a.far_value, list.b, row, group);
+    if (lane() == 0) row_of[j] = row;
+  }
+}
+
 // Width: at least D and Dv. OneLatent: values are part of keys.
 template <class T, int Width, bool OneLatent> struct AttentionForward {
   static constexpr int threads = 128, tile_keys = sizeof(T) == 2 ? 64 : 32;
@@ -64,15 +80,7 @@ template <class T, int Width, bool OneLatent> struct AttentionForward {
 
     float output[own_channels / 8][4] = {}, top[2] = {-infinity(), -infinity()}, mass[2] = {};
     for (int first = 0; first < list.count(); first += tile_keys) {
-      for (int j = warp(); j < tile_keys; j += 4) {
-        const int row = list.at(first + j);
-        const bool near = list.from_near(first + j);
-        load_row<Width>(s.tile.keys(), j, near ? a.near_key : a.far_key, list.b, row, own.group);
-        if (!OneLatent)
-          load_row<Width>(s.tile.values(), j, near ? a.near_value : a.far_value, list.b, row,
-                          own.group);
-        if (lane() == 0) s.row[j] = row;
-      }
+      load_tile(s.tile, s.row, list, first, own.group);
       sync_block();  // the tile is complete
 
       float score[own_keys / 8][4] = {}, peak[2] = {-infinity(), -infinity()};

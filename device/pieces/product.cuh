@@ -13,7 +13,7 @@
 // 32 FLOP for each byte of bf16. The ridge of an H200 is near 180: bound by L2, not by arithmetic;
 // a fast kernel has larger tiles and loads while it computes.
 #pragma once
-#include "device/pieces/numbers.cuh"
+#include "device/pieces/strips.cuh"
 
 namespace plumbline::device::PLUMBLINE_SIDE {
 
@@ -28,25 +28,8 @@ static_assert(sizeof(ProductPlan<bf16>) == 2 * (64 * 40 + 32 * 72), "the same on
 static_assert(sizeof(ProductPlan<float>) == 4 * (64 * 36 + 32 * 68), "the same on both sides");
 
 using Sums = float[tile_columns / 8][4];
-DEVICE int sum_row(int i) { return warp() * 16 + lane() / 4 + i / 2 * 8; }
-DEVICE int sum_column(int group, int i) { return group * 8 + lane() % 4 * 2 + i % 2; }
-
-DEVICE void add_tile(ProductPlan<bf16>& s, Sums& acc) {
-  UNROLL
-  for (int k = 0; k < tile_depth; k += 16)
-    multiply_transposed(acc, load_a(s.a, warp() * 16, k), s.b, 0, k);
-}
-DEVICE void add_tile(ProductPlan<float>& s, Sums& acc) {
-  for (int k = 0; k < tile_depth; ++k) {
-    const float upper = s.a(sum_row(0), k), lower = s.a(sum_row(2), k);
-    UNROLL
-    for (int g = 0; g < tile_columns / 8; ++g) {
-      const float left = s.b(k, sum_column(g, 0)), right = s.b(k, sum_column(g, 1));
-      acc[g][0] = fused(upper, left, acc[g][0]), acc[g][1] = fused(upper, right, acc[g][1]);
-      acc[g][2] = fused(lower, left, acc[g][2]), acc[g][3] = fused(lower, right, acc[g][3]);
-    }
-  }
-}
+DEVICE int sum_row(int i) { return warp() * 16 + lane_row(i); }
+DEVICE int sum_column(int group, int i) { return lane_column(group, i); }
 
 // acc += A·B of a tile: a(r, k) and b(k, c) are numbers at row r and column c of the tile, or zero
 // outside the matrices; k < depth is seen to here. AlongDepth, AlongColumns: neighbours in memory are
@@ -66,7 +49,7 @@ DEVICE void add_product(ProductPlan<T>& s, Sums& acc, std::int64_t depth, A a, B
       s.b(k, c) = first + k < depth ? b(first + k, c) : Zero<T>::value();
     }
     sync_block();  // the tile is complete
-    add_tile(s, acc);
+    Strip<T>::add_transposed(acc, s.a, warp() * 16, s.b, 0, tile_depth);
     sync_block();  // everybody has read it: it may be filled again
   }
 }

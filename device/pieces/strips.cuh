@@ -5,7 +5,7 @@
 //     row    lane/4 + i/2·8        column    g·8 + lane%4·2 + i%2        of acc[g][i]
 // Depth is a multiple of 16; a is stored [row][k].
 #pragma once
-#include "device/pieces/product.cuh"
+#include "device/pieces/numbers.cuh"
 
 namespace plumbline::device::PLUMBLINE_SIDE {
 

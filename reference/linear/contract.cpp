@@ -3,6 +3,7 @@
 #include "reference/error.hpp"
 #include "reference/linear/blocked.hpp"
 #include "reference/numeric/instantiate.hpp"
+#include "reference/numeric/operand.hpp"
 
 namespace plumbline {
 namespace {
@@ -11,11 +12,6 @@ std::string text_of(const Slice& slice) {
   return "[" + std::to_string(slice[0]) + ", " + std::to_string(slice[1]) + ")";
 }
 std::size_t place(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-// y += a · x
-template <class T, class X> void add_scaled(std::span<T> y, const T& a, std::span<const X> x) {
-  for (std::size_t i = 0; i < y.size(); ++i) y[i] += a * x[i];
-}
 
 }  // namespace
 
@@ -82,7 +78,7 @@ void Contraction<T>::multiply(std::int64_t rows, std::span<const T> x, std::span
   for (std::size_t i = 0; i < in; ++i) {
     fetch_row(static_cast<std::int64_t>(i), w);
     for (std::size_t n = 0; n < place(rows); ++n) {
-      add_scaled<T, Exact<T>>(y.subspan(n * out, out), x[n * in + i], w);
+      add_scaled(y.subspan(n * out, out), x[n * in + i], std::span<const T>(w));
     }
   }
 }
@@ -168,8 +164,8 @@ template <class T> void Contraction<T>::pull_back_weight(std::int64_t rows, std:
     for (std::size_t n = 0; n < place(rows); ++n) {
       for (std::size_t g = 0; g < place(groups_); ++g) {
         const std::size_t at = (i * place(groups_) + g) * place(width_) + place(columns_[0]);
-        add_scaled<T, T>(std::span<T>(dweight->values).subspan(at, width), x[n * in + i],
-                         dy.subspan(n * out + g * width, width));
+        add_scaled(std::span<T>(dweight->values).subspan(at, width), x[n * in + i],
+                   dy.subspan(n * out + g * width, width));
       }
     }
   }

@@ -3,6 +3,7 @@
 #include "reference/numeric/bounded_sums.hpp"
 
 namespace plumbline {
+
 template <class V> Bounded<V> Bounded<V>::add(const Bounded& a, const Bounded& b) {
   return of(V(a.value_ + b.value_), a.total() + b.total(), a.spread() + b.spread(), a.row_ + b.row_,
             a.common_ + b.common_, a.gauge_ + b.gauge_)

@@ -49,8 +49,8 @@ TEST_P(Kernels, PassTheirContract) {
   }
 }
 
-TEST_P(Kernels, TakeEachFixtureInSomeDtype) {
-  if (kernel().name != "naive") GTEST_SKIP() << "is for shapes of its own";
+class NaiveKernels : public Kernels {};  // a fast one is for shapes of its own
+TEST_P(NaiveKernels, TakeEachFixtureInSomeDtype) {
   std::size_t refused = 0, all = 0;
   for (const KernelCase& one : cases_of(kernel(), PLUMBLINE_SUITES "/" + kernel().op + ".json")) {
     ++all;
@@ -62,16 +62,8 @@ TEST_P(Kernels, TakeEachFixtureInSomeDtype) {
   EXPECT_LT(refused * 2, all) << "a kernel that takes half of what there is";
 }
 
-std::string bytes_of(const Trial& trial) {
-  std::string all;
-  for (const StoredTensor& tensor : trial.results)
-    all.append(reinterpret_cast<const char*>(tensor.data),
-               static_cast<std::size_t>(count_of(tensor.shape)) * size_of(tensor.dtype));
-  return all;
-}
-
-TEST_P(Kernels, HaveOneResultInEveryOrder) {
-  if (!kernel().deterministic) GTEST_SKIP() << "adds by atomics";
+class DeterministicKernels : public Kernels {};  // others add by atomics
+TEST_P(DeterministicKernels, HaveOneResultInEveryOrder) {
   const KernelCase one = odd_cases().front();
   std::string first;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -79,7 +71,7 @@ TEST_P(Kernels, HaveOneResultInEveryOrder) {
     options.seed = seed, options.late = seed % 2 == 0, options.wander = false;
     options.shadow = seed <= 2;
     Trials trials(kernel(), one);
-    const std::string bytes = bytes_of(trials.run(options));
+    const std::string bytes = bytes_of(trials.run(options).results);
     if (seed == 1) first = bytes;
     EXPECT_EQ(bytes == first, true) << one.name << ", seed " << seed;
   }
@@ -171,13 +163,24 @@ TEST(Launchers, SayWhatIsMissing) {
   EXPECT_NE(refused(host::mla_projection, device::MlaProjection{}), "");
 }
 
-std::vector<const Kernel*> all_kernels() {
+template <class Holds> auto kernels_that(Holds holds) {
   std::vector<const Kernel*> list;
-  for (const Kernel& kernel : kernels()) list.push_back(&kernel);
-  return list;
+  for (const Kernel& kernel : kernels()) {
+    if (holds(kernel)) list.push_back(&kernel);
+  }
+  return testing::ValuesIn(list);
 }
-INSTANTIATE_TEST_SUITE_P(Table, Kernels, testing::ValuesIn(all_kernels()),
-                         [](const auto& one) { return one.param->op + "_" + one.param->name; });
+std::string name_of_test(const testing::TestParamInfo<const Kernel*>& one) {
+  return one.param->op + "_" + one.param->name;
+}
+INSTANTIATE_TEST_SUITE_P(Table, Kernels, kernels_that([](const Kernel&) { return true; }),
+                         name_of_test);
+INSTANTIATE_TEST_SUITE_P(Table, NaiveKernels,
+                         kernels_that([](const Kernel& one) { return one.name == "naive"; }),
+                         name_of_test);
+INSTANTIATE_TEST_SUITE_P(Table, DeterministicKernels,
+                         kernels_that([](const Kernel& one) { return one.deterministic; }),
+                         name_of_test);
 
 }  // namespace
 }  // namespace plumbline

@@ -11,18 +11,6 @@
 namespace plumbline::mutants {
 namespace {
 
-// A layer is judged from the selection that was made: another execution may rightly make another.
-void give_selection(const Operation& op, Problem& problem) {
-  const bool selects = std::any_of(op.given.begin(), op.given.end(), [](const TensorInfo& info) {
-    return info.name == "indexer_indices";
-  });
-  if (!selects || problem.options.value("indexer", Json()).is_null()) return;
-  Problem asking = problem;
-  asking.outputs = {"indexer_indices"};
-  const Result made = op.evaluate(asking, {.precision = Precision::f64});
-  put(problem.given, "indexer_indices", numbers_of(*made.find("indexer_indices")), Dtype::i32);
-}
-
 // Precision of the format's numbers; results smaller than its normal numbers do not occur here.
 double stored_in(double x, Format format) {
   if (!std::isfinite(x) || x == 0) return x;
@@ -50,7 +38,7 @@ std::unique_ptr<World> make_world(const Setting& setting, const std::string& fam
   if (family == "subnormals") asked.dtype = Dtype::f32;
   auto world = std::make_unique<World>();
   try {
-    world->problem = problem_of(generate(asked, 1), asked);
+    world->problem = problem_of(generate(asked, 1));
   } catch (const Error&) {
     return nullptr;
   }

@@ -85,8 +85,7 @@ device::Attention attention_on(Bench& bench, const Problem& problem, const Json&
   args.batch = query.size(0), args.rows = query.size(1);
   args.heads = query.size(2), args.width = args.value_width = query.size(3);
   args.query = bench.input(query);
-  if (const auto sink = problem.in.find("sink"); sink != problem.in.end() && sink->second.given())
-    args.sink = bench.input(sink->second);
+  args.sink = bench.input(or_none(problem.in, "sink"));
   args.scale = options.at("softmax_scale").get<float>();
   args.lse_form = lse_form_of(options, args.sink != nullptr);
   add_who_sees_whom(bench, args, options, view);
@@ -108,10 +107,9 @@ device::AttentionBackward attention_back_on(Bench& bench, const device::Attentio
   device::AttentionBackward back;
   back.of = args;
   back.doutput = bench.input(problem.cot.at("output"));
-  if (const auto lse = problem.cot.find("lse"); lse != problem.cot.end())
-    back.dlse = bench.input(lse->second);
+  back.dlse = bench.input(or_none(problem.cot, "lse"));
   back.dquery = bench.gradient("query", problem.in.at("query").shape);
-  if (args.sink != nullptr) back.dsink = bench.gradient("sink", problem.in.at("sink").shape);
+  back.dsink = gradient_of(bench, problem, "sink");
   return back;
 }
 

@@ -2,27 +2,13 @@
 
 #include <cstring>
 
+#include "fixtures/c_order.hpp"
 #include "reference/error.hpp"
 
 namespace plumbline {
 namespace {
 
 std::size_t elements(const Shape& shape) { return static_cast<std::size_t>(count_of(shape)); }
-
-// The elements of a strided tensor in C order.
-void copy_dense(const StoredTensor& tensor, char* to) {
-  const auto width = static_cast<std::int64_t>(size_of(tensor.dtype));
-  Shape index(tensor.shape.size(), 0);
-  for (std::int64_t i = 0, count = count_of(tensor.shape); i < count; ++i, to += width) {
-    std::int64_t at = 0;
-    for (std::size_t axis = 0; axis < index.size(); ++axis) at += index[axis] * tensor.stride[axis];
-    std::memcpy(to, tensor.data + at * width, static_cast<std::size_t>(width));
-    for (std::size_t axis = index.size(); axis-- > 0;) {
-      if (++index[axis] < tensor.shape[axis]) break;
-      index[axis] = 0;
-    }
-  }
-}
 
 }  // namespace
 
@@ -32,10 +18,6 @@ Bench::Bench(const KernelMachine& machine) : gpu_(machine.gpu), stream_(machine.
 #if PLUMBLINE_GPU
   if (gpu_) gpu_stream_ = device::gpu::new_stream();
 #endif
-}
-
-void Bench::stop(const std::string& why) {
-  throw Error("--device gpu", why, "a kernel of both sides");
 }
 
 Bench::Buffer& Bench::room(std::size_t bytes) {
@@ -62,7 +44,7 @@ const void* Bench::input(const StoredTensor& tensor) {
   const std::size_t count = elements(tensor.shape), width = size_of(tensor.dtype);
   Buffer& buffer = room(count * width);
   char* const to = static_cast<char*>(buffer.data());
-  copy_dense(tensor, to);
+  if (count > 0) std::memcpy(to, in_c_order(tensor).data, count * width);
   switch (width) {
     case 1: stream_.input(tensor.name, to, count); break;
     case 2: stream_.input(tensor.name, reinterpret_cast<std::uint16_t*>(to), count); break;

@@ -67,12 +67,6 @@ class Bench {
                                         std::nullptr_t, const Arguments& arguments) {
     on_host(stream_, arguments);
   }
-  // A launcher that has one side so far.
-  template <class Arguments>
-  void start(void (*on_host)(device::host::Stream&, const Arguments&), const Arguments& arguments) {
-    if (gpu_) stop("this kernel has no launcher on the GPU's side");
-    on_host(stream_, arguments);
-  }
   // "" or what went wrong: a refusal, a crime, an output that nobody wrote.
   std::string finish();
   const std::vector<StoredTensor>& results() const { return results_; }
@@ -89,7 +83,6 @@ class Bench {
     bool comes_back = false;
     void* data() { return chunks.data(); }
   };
-  [[noreturn]] static void stop(const std::string& why);
   Buffer& room(std::size_t bytes);
   void* shown(Buffer& buffer);  // where kernels see it: on the GPU, its bytes are there then
   StoredTensor& add_result(const std::string& name, const Shape& shape, Dtype dtype);

@@ -7,12 +7,6 @@
 namespace plumbline {
 namespace {
 
-const StoredTensor& or_none(const Tensors& tensors, const char* name) {
-  static const StoredTensor none;
-  const auto at = tensors.find(name);
-  return at == tensors.end() ? none : at->second;
-}
-
 // Where blocks lie: the registry's grid, as integers.
 struct Grids {
   std::vector<std::int32_t> first, before, block_of;
@@ -128,10 +122,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   back.dleftover_gate = bench.input(or_none(problem.cot, "leftover_gate"));
   back.dnext_kv = bench.input(or_none(problem.cot, "prior_kv"));
   back.dnext_gate = bench.input(or_none(problem.cot, "prior_gate"));
-  const auto gradient = [&](const char* name) -> float* {
-    const StoredTensor& tensor = or_none(problem.in, name);
-    return tensor.given() ? bench.gradient(name, tensor.shape) : nullptr;
-  };
+  const auto gradient = [&](const char* name) { return gradient_of(bench, problem, name); };
   back.dkv = gradient("kv"), back.dgate = gradient("gate");
   back.dposition_bias = gradient("position_bias"), back.dnorm_weight = gradient("norm_weight");
   back.dprior_kv = gradient("prior_kv"), back.dprior_gate = gradient("prior_gate");
@@ -150,19 +141,18 @@ void add_csa_compress_kernels(std::vector<Kernel>& table) {
     return Json{{"ulp", {{"exp", 3}, {"exp2", 3}}}, {"flush_to_zero", true}};
   };
   kernel.run = run;
-  for (const char* entry : {
-           R"({"id": "ragged", "dims": {"B": 2, "S": 23, "m": 4, "D": 37}, "grad": true,
+  kernel.odd = entries({
+      R"({"id": "ragged", "dims": {"B": 2, "S": 23, "m": 4, "D": 37}, "grad": true,
                "options": {"rope": {"theta": 1000, "dim": 10, "pairing": "half"}}})",
-           R"({"id": "peaked_segments", "dims": {"B": 1, "S": 19, "m": 2, "D": 6}, "grad": true,
+      R"({"id": "peaked_segments", "dims": {"B": 1, "S": 19, "m": 2, "D": 6}, "grad": true,
                "family": "peaked+documents", "options": {"boundary": "segments"}})",
-           R"({"id": "ascending", "dims": {"B": 1, "S": 9, "m": 4, "D": 5}, "grad": true,
+      R"({"id": "ascending", "dims": {"B": 1, "S": 9, "m": 4, "D": 5}, "grad": true,
                "family": "ascending", "with": ["prior_kv", "prior_gate"]})",
-           R"({"id": "one_of_each", "dims": {"B": 1, "S": 1, "m": 1, "D": 1}, "grad": true})",
-           R"({"id": "bare", "dims": {"B": 1, "S": 7, "m": 3, "D": 4}, "grad": true,
+      R"({"id": "one_of_each", "dims": {"B": 1, "S": 1, "m": 1, "D": 1}, "grad": true})",
+      R"({"id": "bare", "dims": {"B": 1, "S": 7, "m": 3, "D": 4}, "grad": true,
                "without": ["position_bias", "norm_weight"],
                "options": {"rope": {"theta": 100, "dim": 4, "output": "half"}}})",
-       })
-    kernel.odd.push_back(Json::parse(entry));
+  });
   table.push_back(std::move(kernel));
 }
 

@@ -43,14 +43,12 @@ void add_indexer_scores_kernels(std::vector<Kernel>& table) {
   kernel.run = run;
   const char* const kink = "q.k is 0 to within its error: on which side of the ReLU is open";
   kernel.unprovable = {{"integers_exact", kink}, {"cancellation_f32", kink}};
-  for (
-      const char* entry : {
-          R"({"id": "ragged_tiles", "dims": {"B": 1, "T": 67, "K": 71, "A": 2, "e": 37}, "grad": true})",
-          R"({"id": "wide", "dims": {"B": 2, "T": 3, "K": 5, "A": 2, "e": 70}, "grad": true,
+  kernel.odd = entries({
+      R"({"id": "ragged_tiles", "dims": {"B": 1, "T": 67, "K": 71, "A": 2, "e": 37}, "grad": true})",
+      R"({"id": "wide", "dims": {"B": 2, "T": 3, "K": 5, "A": 2, "e": 70}, "grad": true,
                "family": "integers"})",
-          R"({"id": "one_of_each", "dims": {"B": 1, "T": 1, "K": 1, "A": 1, "e": 1}, "grad": true})",
-      })
-    kernel.odd.push_back(Json::parse(entry));
+      R"({"id": "one_of_each", "dims": {"B": 1, "T": 1, "K": 1, "A": 1, "e": 1}, "grad": true})",
+  });
   table.push_back(std::move(kernel));
 }
 

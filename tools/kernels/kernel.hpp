@@ -5,6 +5,7 @@
 // what it does not take, with the reason. Nothing here computes.
 #pragma once
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <span>
 #include <string>
@@ -59,5 +60,12 @@ void add_topk_kernels(std::vector<Kernel>& table);
 // Every real tensor of one dtype, BF16 or F32, without remainders and scales; nothing given.
 std::string refuses_dtypes(const Problem& problem);
 device::Type type_of(const Problem& problem);  // of a problem that is not refused
+
+// ---- what their tables are written with ------------------------------------------------------------
+
+const StoredTensor& or_none(const Tensors& tensors, std::string_view name);
+// Room for the gradient of an input; null where the input is absent.
+float* gradient_of(Bench& bench, const Problem& problem, const char* name);
+std::vector<Json> entries(std::initializer_list<const char*> texts);
 
 }  // namespace plumbline

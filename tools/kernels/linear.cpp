@@ -15,8 +15,7 @@ device::Linear arguments_of(Bench& bench, const Problem& problem) {
       slice != problem.options.end() && !slice->is_null())
     args.begin = slice->at(0), args.end = slice->at(1);
   args.x = bench.input(x), args.weight = bench.input(weight);
-  if (const auto bias = problem.in.find("bias"); bias != problem.in.end())
-    args.bias = bench.input(bias->second);
+  args.bias = bench.input(or_none(problem.in, "bias"));
   return args;
 }
 
@@ -31,7 +30,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   back.dy = bench.input(problem.cot.at("y"));
   back.dx = bench.gradient("x", problem.in.at("x").shape);
   back.dweight = bench.gradient("weight", problem.in.at("weight").shape);
-  if (args.bias != nullptr) back.dbias = bench.gradient("bias", problem.in.at("bias").shape);
+  back.dbias = gradient_of(bench, problem, "bias");
   back.workspace =
       static_cast<float*>(bench.workspace("workspace", device::linear_backward_workspace(back)));
   bench.start(PLUMBLINE_SIDES(linear_backward), back);
@@ -45,14 +44,13 @@ void add_linear_kernels(std::vector<Kernel>& table) {
   kernel.refuses = refuses_dtypes;
   kernel.contract = [](const Problem&) { return Json::object(); };  // products and sums in f32
   kernel.run = run;
-  for (const char* entry : {
-           R"({"id": "ragged_tiles", "dims": {"n": 67, "I": 71, "G": 3, "O": 29}, "grad": true})",
-           R"({"id": "ragged_slice", "dims": {"n": 33, "I": 65, "G": 2, "O": 41},
+  kernel.odd = entries({
+      R"({"id": "ragged_tiles", "dims": {"n": 67, "I": 71, "G": 3, "O": 29}, "grad": true})",
+      R"({"id": "ragged_slice", "dims": {"n": 33, "I": 65, "G": 2, "O": 41},
                "options": {"slice_bounds": [7, 40]}, "family": "cancellation", "grad": true})",
-           R"({"id": "one_of_each", "dims": {"n": 1, "I": 1, "G": 1, "O": 1}, "grad": true})",
-           R"({"id": "many_rows", "dims": {"n": 300, "I": 2, "G": 1, "O": 3}, "grad": true})",
-       })
-    kernel.odd.push_back(Json::parse(entry));
+      R"({"id": "one_of_each", "dims": {"n": 1, "I": 1, "G": 1, "O": 1}, "grad": true})",
+      R"({"id": "many_rows", "dims": {"n": 300, "I": 2, "G": 1, "O": 3}, "grad": true})",
+  });
   table.push_back(std::move(kernel));
 }
 

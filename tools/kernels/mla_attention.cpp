@@ -5,10 +5,7 @@
 namespace plumbline {
 namespace {
 
-bool given(const Problem& problem, const char* name) {
-  const auto found = problem.in.find(name);
-  return found != problem.in.end() && found->second.given();
-}
+bool given(const Problem& problem, const char* name) { return or_none(problem.in, name).given(); }
 
 std::int64_t value_width(const Problem& problem) {
   if (given(problem, "value")) return problem.in.at("value").size(3);
@@ -31,8 +28,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   device::Attention args =
       attention_on(bench, problem, op.resolve(problem.options), *op.mask_view(problem));
   args.groups = key.size(2), args.value_width = value_width(problem);
-  args.near = {key.size(1), bench.input(key),
-               apart ? bench.input(problem.in.at("value")) : nullptr};
+  args.near = {key.size(1), bench.input(key), bench.input(or_none(problem.in, "value"))};
   args.far = args.near;
   attention_results(bench, args, problem, true);
   bench.start(PLUMBLINE_SIDES(mla_attention), args);
@@ -56,23 +52,21 @@ void add_mla_attention_kernels(std::vector<Kernel>& table) {
   kernel.refuses = refuses;
   kernel.contract = attention_contract;
   kernel.run = run;
-  for (
-      const char* entry : {
-          R"({"id": "two_tiles", "dims": {"B": 2, "T": 2, "S": 70, "H": 34, "Hk": 2, "D": 20, "Dv": 9},
+  kernel.odd = entries({
+      R"({"id": "two_tiles", "dims": {"B": 2, "T": 2, "S": 70, "H": 34, "Hk": 2, "D": 20, "Dv": 9},
                "with": ["sink"], "grad": true})",
-          R"({"id": "wide_values", "dims": {"B": 1, "T": 3, "H": 2, "Hk": 1, "D": 5, "Dv": 67},
+      R"({"id": "wide_values", "dims": {"B": 1, "T": 3, "H": 2, "Hk": 1, "D": 5, "Dv": 67},
                "options": {"lse_base": 2}, "grad": true})",
-          R"({"id": "values_in_keys", "dims": {"B": 1, "T": 3, "S": 5, "H": 3, "Hk": 1, "D": 24}, "without": ["value"],
+      R"({"id": "values_in_keys", "dims": {"B": 1, "T": 3, "S": 5, "H": 3, "Hk": 1, "D": 24}, "without": ["value"],
                "options": {"v_dim": 17}, "grad": true})",
-          R"({"id": "absorbed_shape", "dims": {"B": 1, "T": 2, "S": 3, "H": 2, "Hk": 1, "D": 80}, "without": ["value"],
+      R"({"id": "absorbed_shape", "dims": {"B": 1, "T": 2, "S": 3, "H": 2, "Hk": 1, "D": 80}, "without": ["value"],
                "options": {"v_dim": 64}, "grad": true})",
-          R"({"id": "slots", "dims": {"B": 1, "T": 3, "S": 60, "H": 2, "Hk": 2, "D": 6, "Dv": 4, "k": 41},
+      R"({"id": "slots", "dims": {"B": 1, "T": 3, "S": 60, "H": 2, "Hk": 2, "D": 6, "Dv": 4, "k": 41},
                "with": ["indices", "sink"], "options": {"lse_includes_sink": true}, "grad": true})",
-          R"({"id": "selected_empty", "dims": {"B": 2, "T": 4, "S": 7, "H": 2, "Hk": 2, "D": 6, "Dv": 4},
+      R"({"id": "selected_empty", "dims": {"B": 2, "T": 4, "S": 7, "H": 2, "Hk": 2, "D": 6, "Dv": 4},
                "with": ["selected", "sink"], "family": "empty_rows", "options": {"lse_includes_sink": true, "mask": {"causal": false}}, "grad": true})",
-          R"({"id": "one_of_each", "dims": {"B": 1, "T": 1, "H": 1, "Hk": 1, "D": 1}, "grad": true})",
-      })
-    kernel.odd.push_back(Json::parse(entry));
+      R"({"id": "one_of_each", "dims": {"B": 1, "T": 1, "H": 1, "Hk": 1, "D": 1}, "grad": true})",
+  });
   table.push_back(std::move(kernel));
 }
 

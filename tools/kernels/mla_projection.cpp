@@ -7,12 +7,6 @@
 namespace plumbline {
 namespace {
 
-const StoredTensor& or_none(const Tensors& tensors, const char* name) {
-  static const StoredTensor none;
-  const auto at = tensors.find(name);
-  return at == tensors.end() ? none : at->second;
-}
-
 float query_scale(const Json& options, std::int64_t width) {
   double scale = 1 / std::sqrt(static_cast<double>(width));
   const auto max = options.at("max_position").get<std::int64_t>(),
@@ -74,10 +68,7 @@ void run(Bench& bench, const Problem& problem, bool backward) {
   back.dquery = cotangent("query"), back.dkey = cotangent("key");
   back.dvalue = cotangent("value"), back.dq_latent = cotangent("q_latent");
   back.dkv_latent = cotangent("kv_latent"), back.dk_pe = cotangent("k_pe");
-  const auto gradient = [&](const char* name) -> float* {
-    const StoredTensor& tensor = or_none(problem.in, name);
-    return tensor.given() ? bench.gradient(name, tensor.shape) : nullptr;
-  };
+  const auto gradient = [&](const char* name) { return gradient_of(bench, problem, name); };
   const bool direct = !args.wq_a;
   back.dx = gradient("x"), back.dwq_a = gradient("wq_a"), back.dq_norm = gradient("q_norm");
   back.dwq_b = gradient(direct ? "wq" : "wq_b");
@@ -104,25 +95,24 @@ void add_mla_projection_kernels(std::vector<Kernel>& table) {
   };
   kernel.run = run;
   kernel.schedules = {Json::object(), {{"sliced", true}}};
-  for (const char* entry : {
-           R"({"id": "ragged", "dims": {"B": 2, "S": 5, "E": 35, "H": 3, "Rq": 37, "Rkv": 33},
+  kernel.odd = entries({
+      R"({"id": "ragged", "dims": {"B": 2, "S": 5, "E": 35, "H": 3, "Rq": 37, "Rkv": 33},
                "options": {"nope_dim": 5, "rope_dim": 6, "v_dim": 7, "eps": 1e-3,
                            "rope": {"theta": 1000, "dim": 6, "pairing": "half"}},
                "with": ["bq_a", "bq_b", "bkv_a", "bkv_b", "positions"], "grad": true})",
-           R"({"id": "direct", "dims": {"B": 1, "S": 3, "E": 9, "H": 2, "Rkv": 4},
+      R"({"id": "direct", "dims": {"B": 1, "S": 3, "E": 9, "H": 2, "Rkv": 4},
                "options": {"nope_dim": 4, "rope_dim": 2, "v_dim": 3,
                            "rope": {"theta": 10, "dim": 2, "output": "half"}},
                "with": ["wq", "bq", "bkv_b"], "without": ["wq_a", "q_norm", "wq_b", "bq_a", "bq_b"],
                "grad": true})",
-           R"({"id": "yarn", "dims": {"B": 1, "S": 2, "E": 5, "H": 1, "Rq": 3, "Rkv": 2},
+      R"({"id": "yarn", "dims": {"B": 1, "S": 2, "E": 5, "H": 1, "Rq": 3, "Rkv": 2},
                "options": {"nope_dim": 1, "rope_dim": 4, "v_dim": 1, "mscale": 0.7,
                            "max_position": 256, "original_max_position": 64,
                            "rope": {"theta": 100, "dim": 4, "output": "half",
                                     "yarn": {"factor": 4, "original_max_position": 64,
                                              "beta_fast": 32, "beta_slow": 1}}},
                "family": "cancellation", "grad": true})",
-       })
-    kernel.odd.push_back(Json::parse(entry));
+  });
   table.push_back(std::move(kernel));
 }
 

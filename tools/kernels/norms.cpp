@@ -6,11 +6,6 @@
 namespace plumbline {
 namespace {
 
-const StoredTensor* found(const Problem& problem, const char* name) {
-  const auto at = problem.in.find(name);
-  return at == problem.in.end() ? nullptr : &at->second;
-}
-
 // What both norms have.
 template <class Norm> Norm arguments_of(Bench& bench, const Problem& problem) {
   const StoredTensor& x = problem.in.at("x");
@@ -21,8 +16,7 @@ template <class Norm> Norm arguments_of(Bench& bench, const Problem& problem) {
   const Json options = operation("rms_norm").resolve(problem.options);  // both have eps alone
   args.eps = options.at("eps").get<float>();
   args.x = bench.input(x);
-  if (const StoredTensor* const weight = found(problem, "weight"))
-    args.weight = bench.input(*weight);
+  args.weight = bench.input(or_none(problem.in, "weight"));
   args.y = bench.result("out.y", x.shape, x.dtype);
   return args;
 }
@@ -32,7 +26,7 @@ Back backward_of(Bench& bench, const Problem& problem, const Norm& args) {
   back.of = args;
   back.dy = bench.input(problem.cot.at("y"));
   back.dx = bench.gradient("x", problem.in.at("x").shape);
-  if (args.weight) back.dweight = bench.gradient("weight", {args.width});
+  back.dweight = gradient_of(bench, problem, "weight");
   return back;
 }
 
@@ -48,11 +42,11 @@ void run_rms_norm(Bench& bench, const Problem& problem, bool backward) {
 
 void run_layer_norm(Bench& bench, const Problem& problem, bool backward) {
   auto args = arguments_of<device::LayerNorm>(bench, problem);
-  if (const StoredTensor* const bias = found(problem, "bias")) args.bias = bench.input(*bias);
+  args.bias = bench.input(or_none(problem.in, "bias"));
   bench.start(PLUMBLINE_SIDES(layer_norm), args);
   if (!backward) return;
   auto back = backward_of<device::LayerNormBackward>(bench, problem, args);
-  if (args.bias) back.dbias = bench.gradient("bias", {args.width});
+  back.dbias = gradient_of(bench, problem, "bias");
   back.workspace = static_cast<float*>(
       bench.workspace("workspace", device::layer_norm_backward_workspace(back)));
   bench.start(PLUMBLINE_SIDES(layer_norm_backward), back);
@@ -73,15 +67,13 @@ void add_norm_kernels(std::vector<Kernel>& table) {
     kernel.refuses = refuses;
     kernel.contract = [](const Problem&) { return Json::object(); };
     kernel.run = layer ? run_layer_norm : run_rms_norm;
-    for (
-        const char* entry : {
-            R"({"id": "ragged", "dims": {"n": 7, "D": 133}, "grad": true})",
-            R"({"id": "cancelling", "dims": {"n": 5, "D": 45}, "family": "cancellation", "grad": true})",
-            R"({"id": "one_channel", "dims": {"n": 3, "D": 1}, "grad": true})",
-            R"({"id": "many_rows", "dims": {"n": 300, "D": 3}, "grad": true})",
-            R"({"id": "few_values", "dims": {"n": 4, "D": 37}, "family": "ties", "grad": true})",
-        })
-      kernel.odd.push_back(Json::parse(entry));
+    kernel.odd = entries({
+        R"({"id": "ragged", "dims": {"n": 7, "D": 133}, "grad": true})",
+        R"({"id": "cancelling", "dims": {"n": 5, "D": 45}, "family": "cancellation", "grad": true})",
+        R"({"id": "one_channel", "dims": {"n": 3, "D": 1}, "grad": true})",
+        R"({"id": "many_rows", "dims": {"n": 300, "D": 3}, "grad": true})",
+        R"({"id": "few_values", "dims": {"n": 4, "D": 37}, "family": "ties", "grad": true})",
+    });
     table.push_back(std::move(kernel));
   }
 }

@@ -30,17 +30,16 @@ void add_rope_kernels(std::vector<Kernel>& table) {
   kernel.refuses = refuses_dtypes;
   kernel.contract = [](const Problem&) { return Json::object(); };
   kernel.run = run;
-  for (const char* entry : {
-           R"({"id": "odd_rest", "dims": {"B": 2, "S": 5, "H": 3, "D": 11}, "grad": true,
+  kernel.odd = entries({
+      R"({"id": "odd_rest", "dims": {"B": 2, "S": 5, "H": 3, "D": 11}, "grad": true,
                "options": {"rope": {"theta": 10000, "dim": 6}}})",
-           R"({"id": "inverse_half", "dims": {"B": 1, "S": 3, "H": 2, "D": 7}, "grad": true,
+      R"({"id": "inverse_half", "dims": {"B": 1, "S": 3, "H": 2, "D": 7}, "grad": true,
                "with": ["positions"],
                "options": {"rope": {"theta": 500, "dim": 4, "output": "half", "inverse": true,
                                     "placement": "leading"}}})",
-           R"({"id": "one_pair", "dims": {"B": 1, "S": 1, "H": 1, "D": 2}, "grad": true,
+      R"({"id": "one_pair", "dims": {"B": 1, "S": 1, "H": 1, "D": 2}, "grad": true,
                "options": {"rope": {"theta": 10, "dim": 2}}})",
-       })
-    kernel.odd.push_back(Json::parse(entry));
+  });
   table.push_back(std::move(kernel));
 }
 

@@ -69,6 +69,23 @@ std::string refuses_dtypes(const Problem& problem) {
   return "";
 }
 
+const StoredTensor& or_none(const Tensors& tensors, std::string_view name) {
+  static const StoredTensor none;
+  const auto at = tensors.find(name);
+  return at == tensors.end() ? none : at->second;
+}
+
+float* gradient_of(Bench& bench, const Problem& problem, const char* name) {
+  const StoredTensor& tensor = or_none(problem.in, name);
+  return tensor.given() ? bench.gradient(name, tensor.shape) : nullptr;
+}
+
+std::vector<Json> entries(std::initializer_list<const char*> texts) {
+  std::vector<Json> list;
+  for (const char* const text : texts) list.push_back(Json::parse(text));
+  return list;
+}
+
 device::Type type_of(const Problem& problem) {
   for (const auto& [name, tensor] : problem.in) {
     if (tensor.dtype == Dtype::bf16) return device::Type::bf16;

@@ -43,16 +43,15 @@ void add_topk_kernels(std::vector<Kernel>& table) {
     return Json{{"selection", {{"order", "best_first"}, {"tie", "lowest_index"}}}};
   };
   kernel.run = run;
-  for (const char* entry : {
-           R"({"id": "three_stretches", "dims": {"B": 1, "T": 2, "S": 611, "k": 300},
+  kernel.odd = entries({
+      R"({"id": "three_stretches", "dims": {"B": 1, "T": 2, "S": 611, "k": 300},
                "family": "ties", "options": {"mask": {"causal": false}}})",
-           R"({"id": "near_equal_stretches", "dims": {"B": 1, "T": 2, "S": 300, "k": 70},
+      R"({"id": "near_equal_stretches", "dims": {"B": 1, "T": 2, "S": 300, "k": 70},
                "family": "near_equal", "options": {"mask": {"causal": false}}})",
-           R"({"id": "k_beyond_keys", "dims": {"B": 1, "T": 3, "S": 3, "k": 40}})",
-           R"({"id": "k_0", "dims": {"B": 1, "T": 3, "S": 5, "k": 0}})",
-           R"({"id": "one_of_each", "dims": {"B": 1, "T": 1, "S": 1, "k": 1}})",
-       })
-    kernel.odd.push_back(Json::parse(entry));
+      R"({"id": "k_beyond_keys", "dims": {"B": 1, "T": 3, "S": 3, "k": 40}})",
+      R"({"id": "k_0", "dims": {"B": 1, "T": 3, "S": 5, "k": 0}})",
+      R"({"id": "one_of_each", "dims": {"B": 1, "T": 1, "S": 1, "k": 1}})",
+  });
   table.push_back(std::move(kernel));
 }
 

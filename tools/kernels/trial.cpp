@@ -6,8 +6,6 @@
 #include "reference/error.hpp"
 
 namespace plumbline {
-namespace {
-
 std::string bytes_of(const std::vector<StoredTensor>& tensors) {
   std::string all;
   for (const StoredTensor& tensor : tensors) {
@@ -18,28 +16,7 @@ std::string bytes_of(const std::vector<StoredTensor>& tensors) {
   return all;
 }
 
-StoredTensor stored(const GeneratedTensor& made) {
-  StoredTensor tensor;
-  tensor.name = made.name;
-  tensor.data = made.bytes->data();
-  tensor.dtype = made.dtype;
-  tensor.shape = made.shape;
-  tensor.stride = row_major(made.shape);
-  tensor.owner = made.bytes;
-  tensor.present = true;
-  return tensor;
-}
-
-Problem problem_of(const GeneratedCase& made, const GenerateRequest& request) {
-  Problem problem;
-  problem.options = Json::parse(made.metadata.at("plumbline")).at("options");
-  problem.schedule = request.schedule;
-  for (const GeneratedTensor& tensor : made.tensors) {
-    if (tensor.name.starts_with("in.")) problem.in.emplace(tensor.name.substr(3), stored(tensor));
-    if (tensor.name.starts_with("cot.")) problem.cot.emplace(tensor.name.substr(4), stored(tensor));
-  }
-  return problem;
-}
+namespace {
 
 // BF16 and F32 of one request, each under its schedules.
 void add_cases(const Kernel& kernel, const std::string& id, GenerateRequest request,
@@ -61,7 +38,7 @@ void add_cases(const Kernel& kernel, const std::string& id, GenerateRequest requ
     try {
       request.contract = nullptr;  // judged by the kernel's own
       const GeneratedCase made = generate(request, 1);
-      one.problem = problem_of(made, request);
+      one.problem = problem_of(made);
       for (const GeneratedTensor& tensor : made.tensors) {
         const bool result = tensor.name.starts_with("out.") || tensor.name.starts_with("grad.");
         if (result && !tensor.name.ends_with(".lo")) one.expected.push_back(tensor.name);

@@ -21,6 +21,9 @@ struct Trial {
   long double margin() const;   // the largest of any tensor
 };
 
+// Names and numbers of results: equal if and only if both are, to the bit.
+std::string bytes_of(const std::vector<StoredTensor>& results);
+
 // What a kernel is tried with: the fixtures of its operation's suite and its own odd shapes, each
 // in BF16 and in F32, each under its own schedule and those of the kernel.
 struct KernelCase {

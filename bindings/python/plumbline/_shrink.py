@@ -31,12 +31,11 @@ def shrunk(case: Case, fails: Callable[[Case], bool], fixed: Collection[str] = (
     smallest, attempts, progress = case, 0, True
     while progress:
         progress = False
-        for request in simpler(smallest, fixed):
+        for candidate in simpler(smallest, fixed):
             if attempts >= MOST_ATTEMPTS:
                 return smallest
             attempts += 1
-            candidate = attempt(request)
-            if candidate is not None and fails(candidate):
+            if fails(candidate):
                 smallest, progress = candidate, True
                 break
     return smallest
@@ -49,7 +48,8 @@ def attempt(request: Dict[str, Any]) -> Optional[Case]:
         return None
 
 
-def simpler(case: Case, fixed: Collection[str]) -> Iterator[Dict[str, Any]]:
+def simpler(case: Case, fixed: Collection[str]) -> Iterator[Case]:
+    """Cases in which one letter is smaller."""
     assert case.request is not None
     request = case.request
     before = total(case)
@@ -62,10 +62,10 @@ def simpler(case: Case, fixed: Collection[str]) -> Iterator[Dict[str, Any]]:
             alone = {**request, "dims": {**dims, letter: target}}
             rest = {**request, "dims": {**{k: v for k, v in dims.items() if k not in ("T", "S", "N", "K")},
                                         letter: target}}
-            for candidate in (alone, rest):
-                made = attempt(candidate)
+            for smaller in (alone, rest):
+                made = attempt(smaller)
                 if made is not None and total(made) < before:
-                    yield candidate
+                    yield made
 
 
 def total(case: Case) -> int:

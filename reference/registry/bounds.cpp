@@ -1,9 +1,9 @@
-#include "verdict/bounds.hpp"
+#include "reference/registry/bounds.hpp"
 
 namespace plumbline {
 
 void add_bounds(const Operation& operation, const Problem& problem, Evaluation how,
-                const KernelContract& contract, Result& result) {
+                const Contract& contract, Result& result) {
   how.contract = &contract;
   Result bounded = operation.evaluate(problem, how);
   const auto take = [](std::vector<Value>& values, std::vector<Value>& from) {
